@@ -1,0 +1,3 @@
+"""Trains, judges and publishes power models for Kepler."""
+
+__version__ = "0.1.0"

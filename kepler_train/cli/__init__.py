@@ -1,0 +1,26 @@
+"""The command line: parse, call, print."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from kepler_train.cli.app import app
+from kepler_train.errors import KeplerTrainError
+from kepler_train.events import fail
+
+
+def main() -> None:
+    """Run `kepler-train`; every foreseen failure is one sentence and its exit code."""
+    try:
+        app()
+    except KeplerTrainError as error:
+        fail(str(error), exit_code=error.exit_code)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        fail("Interrupted.", exit_code=130)
+        sys.exit(130)
+    except Exception:
+        traceback.print_exc()
+        fail("This is a bug in kepler-train: please report it with the lines above.", exit_code=1)
+        sys.exit(1)

@@ -1,0 +1,53 @@
+"""What can go wrong, by who has to act: each error is one sentence and one exit code.
+
+| exit code | who acts | retried by the operators |
+|---|---|---|
+| 2  | the user changes something: a spec, a name, a secret, a path | no |
+| 3  | nobody: the data cannot serve | no |
+| 75 | time: a timeout, a refused connection, a server's 5xx | yes, with backoff |
+
+Anything else that ends a step is a bug and shows its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class KeplerTrainError(Exception):
+    """One sentence for a person: what, where, what to do."""
+
+    exit_code: ClassVar[int]
+
+
+class UserError(KeplerTrainError):
+    """The user must change something before this can work."""
+
+    exit_code = 2
+
+
+class DataError(KeplerTrainError):
+    """The data cannot serve, however often it is tried."""
+
+    exit_code = 3
+
+
+class TryAgain(KeplerTrainError):
+    """The same call may succeed later (`EX_TEMPFAIL` of sysexits.h)."""
+
+    exit_code = 75
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that is not in the vocabulary, with the nearest one that is.
+
+    >>> unknown_name("feature group", "BPFonly", ["BPFOnly", "Basic"])
+    "There is no feature group 'BPFonly': did you mean 'BPFOnly'? Known: BPFOnly, Basic."
+    """
+    names = list(known)
+    by_lower = {candidate.lower(): candidate for candidate in names}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    hint = f": did you mean {by_lower[close[0]]!r}?" if close else "."
+    return f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}."

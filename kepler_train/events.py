@@ -1,0 +1,102 @@
+"""What a person reads in a task log: one line per event, for people or, on request, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+
+class LogFormat(StrEnum):
+    """How events are written."""
+
+    HUMAN = "human"
+    JSON = "json"
+
+
+_format = LogFormat.HUMAN
+
+
+def use_format(chosen: LogFormat) -> None:
+    """Choose the form of every later line of this process."""
+    global _format
+    _format = chosen
+
+
+def say(text: str, **fields: Any) -> None:
+    """One event on stdout; `fields` are for machines and only shown in JSON."""
+    _write(sys.stdout, "info", text, fields)
+
+
+def warn(text: str, **fields: Any) -> None:
+    """One event that deserves a look but stops nothing."""
+    _write(sys.stdout, "warning", text, fields)
+
+
+def fail(text: str, **fields: Any) -> None:
+    """The one sentence that ends a command, on stderr."""
+    _write(sys.stderr, "error", text, fields)
+
+
+def _write(stream: TextIO, level: str, text: str, fields: dict[str, Any]) -> None:
+    if _format is LogFormat.JSON:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = json.dumps({"time": now, "level": level, "event": text, **fields}, default=str)
+    else:
+        line = text if level == "info" else f"{level}: {text}"
+    print(line, file=stream, flush=True)
+
+
+class Progress:
+    """Progress of long work: a bar on a terminal, elsewhere a line at most every `every` seconds."""
+
+    def __init__(self, what: str, total: float, unit: str, every: float) -> None:
+        self._what, self._total, self._unit, self._every = what, total, unit, every
+        self._done = 0.0
+        self._started = self._spoke = time.monotonic()
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def advance(self, amount: float, note: str = "") -> None:
+        """Add `amount` to what is done; `note` is shown behind the figures."""
+        self._done += amount
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+            return
+        now = time.monotonic()
+        if now - self._spoke < self._every:
+            return
+        self._spoke = now
+        rate = self._done / max(now - self._started, 1e-9)
+        percent = 100 * self._done / self._total if self._total else 100.0
+        say(
+            f"{self._what}: {percent:.0f} % ({self._done:,.0f} of {self._total:,.0f} {self._unit},"
+            f" {rate:,.0f}/s){' ' + note if note else ''}",
+            percent=round(percent, 1),
+            rate=round(rate, 1),
+        )
+
+
+@contextmanager
+def progress(what: str, total: float, unit: str, every: float = 5.0) -> Iterator[Progress]:
+    """Report on work of `total` units: `with progress("query", 40, "requests") as p: p.advance(1)`."""
+    shown = Progress(what, total, unit, every)
+    if _format is LogFormat.HUMAN and sys.stdout.isatty():
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with RichProgress(*columns, TextColumn(unit), TimeRemainingColumn(), transient=True) as bar:
+            shown._bar, shown._task = bar, bar.add_task(what, total=total)
+            yield shown
+    else:
+        yield shown
