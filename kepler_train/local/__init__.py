@@ -1,0 +1,1 @@
+"""The embedded stack: PostgreSQL, Prometheus, an S3 server and Airflow as child processes of one supervisor."""

