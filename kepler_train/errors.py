@@ -15,6 +15,9 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+# A longer list of names hides the hint instead of helping.
+_LISTED = 15
+
 
 class KeplerTrainError(Exception):
     """One sentence for a person: what, where, what to do."""
@@ -50,4 +53,5 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     by_lower = {candidate.lower(): candidate for candidate in names}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     hint = f": did you mean {by_lower[close[0]]!r}?" if close else "."
-    return f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}."
+    listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else ""
+    return f"There is no {kind} {name!r}{hint}{listed}"

@@ -1,0 +1,188 @@
+"""The shape of the catalog: what an entry may hold, and that entries fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from kepler_train.errors import UserError, unknown_name
+
+OutputTypeName = Literal["AbsPower", "DynPower"]
+DRAM = "dram"
+T = TypeVar("T")
+
+
+class Entry(BaseModel):
+    """A catalog entry: fixed once loaded, and without keys that nobody reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FeatureAlias(Entry):
+    """An older name of a feature; old value · factor = new value."""
+
+    feature: str
+    factor: float = Field(gt=0)
+
+
+class FeatureGroup(Entry):
+    """A selection of features; `main` drives curve models and attribution (dram: `main_dram`)."""
+
+    sets: list[str]
+    main: str | None = None
+    main_dram: str | None = None
+    output_types: list[OutputTypeName] = ["AbsPower", "DynPower"]
+    third_party: Literal["never", "when listed", "required"] = "never"
+
+    def main_feature(self, component: str) -> str | None:
+        """The feature that stands for the load of `component`."""
+        return self.main_dram if component == DRAM and self.main_dram else self.main
+
+
+class OutputType(Entry):
+    """What a model predicts, and the level of the rows it is trained on."""
+
+    meaning: str
+    level: Literal["node", "container"]
+
+
+class EnergySource(Entry):
+    """A power meter and the components it tells apart."""
+
+    components: list[str] = Field(min_length=1)
+    meter: str
+
+
+class EnergyNames(Entry):
+    """How one dialect of Kepler names node energy (J)."""
+
+    metric: str
+    vm_metric: str
+    platform_metric: str | None = None
+    source_label: str | None = None
+    zone_label: str | None = None
+    zones: list[str] = []
+    add_over: list[str] = []
+    starts_at_zero: bool
+
+    def metric_of(self, component: str) -> str:
+        """The counter (J) that holds the energy of `component`."""
+        return self.metric.format(component=component)
+
+
+class NodeFeature(Entry):
+    """A metric of the node, not of its containers; `label` splits it."""
+
+    metric: str
+    label: str | None = None
+
+
+class FeatureNames(Entry):
+    """How one dialect of Kepler names features."""
+
+    container: str
+    process: str
+    process_labels: list[str]
+    package_ratio: str | None = None
+    package_ratio_label: str | None = None
+    node: dict[str, NodeFeature] = {}
+
+    def metric_of(self, feature: str) -> str:
+        """The metric that holds `feature`."""
+        if feature in self.node:
+            return self.node[feature].metric
+        return self.container.format(feature=feature)
+
+
+class Computed(Entry):
+    """Metrics that Kepler computes from CPU time: never a label."""
+
+    metrics: list[str]
+
+
+class Dialect(Entry):
+    """The metric and label names of a range of Kepler versions."""
+
+    kepler_versions: str
+    node_label: str
+    container_labels: list[str] = Field(min_length=1)
+    system_container: str | None = None
+    port: int | None = None
+    refresh_seconds: float | None = None
+    energy: EnergyNames
+    features: FeatureNames
+    computed: Computed
+
+
+class TrainerEntry(Entry):
+    """A training method by the name users know."""
+
+    model_class: Literal["scikit", "xgboost", "curvefit"]
+    formula: str
+    settings: dict[str, Any] = {}
+
+
+class Catalog(Entry):
+    """The whole vocabulary. Look-ups answer an unknown name with the nearest right one."""
+
+    feature_sets: dict[str, list[str]]
+    feature_aliases: dict[str, FeatureAlias] = {}
+    feature_groups: dict[str, FeatureGroup]
+    output_types: dict[OutputTypeName, OutputType]
+    energy_sources: dict[str, EnergySource]
+    dialects: dict[str, Dialect]
+    extractors: dict[str, str]
+    isolators: dict[str, str]
+    trainers: dict[str, TrainerEntry]
+
+    @model_validator(mode="after")
+    def _entries_fit_together(self) -> Self:
+        features = {feature for members in self.feature_sets.values() for feature in members}
+        for name, group in self.feature_groups.items():
+            for feature_set in group.sets:
+                if feature_set not in self.feature_sets:
+                    raise ValueError(
+                        f"feature group {name}: {unknown_name('feature set', feature_set, self.feature_sets)}"
+                    )
+            for main in (group.main, group.main_dram):
+                if main is not None and main not in self.features_of(name):
+                    raise ValueError(f"feature group {name}: its main feature {main} is not one of its features")
+        for name, alias in self.feature_aliases.items():
+            if alias.feature not in features:
+                raise ValueError(f"feature alias {name}: {unknown_name('feature', alias.feature, sorted(features))}")
+        return self
+
+    def features_of(self, group: str, third_party: Iterable[str] = ()) -> list[str]:
+        """The features of a group, sorted by name."""
+        entry = self.group(group)
+        own = {feature for name in entry.sets for feature in self.feature_sets[name]}
+        return sorted(own if entry.third_party == "never" else own | set(third_party))
+
+    def group(self, name: str) -> FeatureGroup:
+        """The feature group of that name."""
+        return _look_up("feature group", name, self.feature_groups)
+
+    def source(self, name: str) -> EnergySource:
+        """The energy source of that name."""
+        return _look_up("energy source", name, self.energy_sources)
+
+    def dialect(self, name: str) -> Dialect:
+        """The dialect of that name."""
+        return _look_up("metric dialect", name, self.dialects)
+
+    def trainer(self, name: str) -> TrainerEntry:
+        """The trainer of that name."""
+        return _look_up("trainer", name, self.trainers)
+
+    def served_source(self, name: str) -> str:
+        """The source that models are filed under: any RAPL, and none, is served as rapl-sysfs."""
+        return "rapl-sysfs" if not name or "rapl" in name else name
+
+
+def _look_up(kind: str, name: str, entries: dict[str, T]) -> T:
+    try:
+        return entries[name]
+    except KeyError:
+        raise UserError(unknown_name(kind, name, entries)) from None

@@ -1,0 +1,49 @@
+"""Where a run's files are: `<root>/runs/<pipeline>/<run id>/<step>/[<part>/]…`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kepler_train.errors import UserError
+from kepler_train.spec import NAME_PATTERN
+from kepler_train.workspace.manifest import MANIFEST, Manifest
+from kepler_train.workspace.stores import Store
+
+# What Airflow allows in a run id, and a folder name can hold; never only dots.
+_RUN_ID = re.compile(r"(?!\.+$)[A-Za-z0-9_.~:+-]{1,250}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one pipeline in a store."""
+
+    store: Store
+    pipeline: str
+    run_id: str
+
+    @classmethod
+    def named(cls, store: Store, name: str) -> Run:
+        """The run of the name `<pipeline>/<run id>`."""
+        pipeline, slash, run_id = name.partition("/")
+        if not slash or not re.match(NAME_PATTERN, pipeline) or not _RUN_ID.fullmatch(run_id):
+            raise UserError(
+                f"{name!r} does not name a run: write <pipeline>/<run id>,"
+                " of letters, digits and ._- (in the run id also ~:+)."
+            )
+        return cls(store, pipeline, run_id)
+
+    @property
+    def name(self) -> str:
+        """`<pipeline>/<run id>`."""
+        return f"{self.pipeline}/{self.run_id}"
+
+    def folder(self, step: str, part: str = "") -> str:
+        """The key of a step's folder; a part is one of several pieces of the step's work."""
+        return f"runs/{self.pipeline}/{self.run_id}/{step}" + (f"/{part}" if part else "")
+
+    def manifest(self, step: str, part: str = "") -> Manifest | None:
+        """What a step left when it was done, or None."""
+        key = f"{self.folder(step, part)}/{MANIFEST}"
+        content = self.store.read(key)
+        return None if content is None else Manifest.read(content, f"{self.store.uri}/{key}")

@@ -1,0 +1,71 @@
+"""The record that makes a step's files a result: without it there is none."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kepler_train.errors import UserError
+
+# Figures worth showing: rows, series, gaps, errors. Plain JSON values, by name.
+Figures = dict[str, Any]
+
+MANIFEST = "manifest.json"
+
+
+class FileRecord(BaseModel):
+    """A file by its path within the step's folder, with what proves that it is unchanged."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    size: int
+    sha256: str
+
+
+class InputRecord(FileRecord):
+    """A file that a step read, with the step it came from."""
+
+    step: str
+    part: str = ""
+
+
+class Manifest(BaseModel):
+    """What a step read and wrote, by which spec and version, when, and what it found."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    step: str
+    part: str = ""
+    status: Literal["done"] = "done"
+    spec_digest: str
+    version: str
+    started: datetime
+    ended: datetime
+    inputs: list[InputRecord] = []
+    outputs: list[FileRecord] = []
+    figures: Figures = {}
+
+    @classmethod
+    def read(cls, content: bytes, where: str) -> Manifest:
+        """A manifest from its file; one that cannot be read is said to be so."""
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError:
+            raise UserError(f"{where} is not a manifest of this version: remove it and run the step again.") from None
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record_of(path: Path, base: Path) -> FileRecord:
+    """The record of a file below `base`."""
+    return FileRecord(path=path.relative_to(base).as_posix(), size=path.stat().st_size, sha256=sha256_of(path))

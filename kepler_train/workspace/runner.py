@@ -1,0 +1,194 @@
+"""Runs a step on a workspace: stage in, verify, work, stage out, and only then the manifest."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kepler_train import __version__
+from kepler_train.errors import DataError, UserError, unknown_name
+from kepler_train.events import say, warn
+from kepler_train.spec import RunSpec
+from kepler_train.workspace.layout import Run
+from kepler_train.workspace.manifest import MANIFEST, Figures, InputRecord, Manifest, record_of, sha256_of
+
+NO_PARTS: Callable[[RunSpec], list[str]] = lambda spec: [""]  # noqa: E731
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step by name: what it needs, and where its function is (imported only when it runs).
+
+    `needs` are steps whose whole result is read; `gathers` are steps done in parts, of which those that are
+    there are read. `parts` names the pieces that this step's own work can be split into.
+    """
+
+    name: str
+    function: str
+    needs: tuple[str, ...] = ()
+    gathers: tuple[str, ...] = ()
+    parts: Callable[[RunSpec], list[str]] = NO_PARTS
+
+    def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+        """Import the function and do the work."""
+        module, _, name = self.function.partition(":")
+        figures: Figures = getattr(importlib.import_module(module), name)(inputs, spec, out)
+        return figures
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a step may read: folders on this machine by step, parts of gathered steps, and its own part."""
+
+    run: Run
+    part: str
+    folders: Mapping[str, Path]
+    gathered: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+
+    def folder(self, step: str) -> Path:
+        """The files of a step that this one needs."""
+        return self.folders[step]
+
+    def parts(self, step: str) -> Mapping[str, Path]:
+        """The parts of a gathered step that are there."""
+        return self.gathered[step]
+
+
+def run_step(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, part: str = "") -> Manifest:
+    """Do a step of a run, or find that nothing has changed since it was done."""
+    known = step.parts(spec)
+    if part not in known:
+        named = [name for name in known if name]
+        raise UserError(
+            unknown_name(f"part of the step {step.name}", part, named)
+            if named
+            else f"The step {step.name} has no parts."
+        )
+    sources = _sources(step, steps, run, spec)
+    inputs = [record for manifest in sources for record in _as_inputs(manifest)]
+    done = run.manifest(step.name, part)
+    if done is not None and _unchanged(done, run, spec, inputs):
+        say(
+            f"{step.name}: nothing has changed since {done.ended:%Y-%m-%d %H:%M:%S} UTC; its result stands.",
+            step=step.name,
+        )
+        return done
+
+    started, clock = datetime.now(UTC), time.monotonic()
+    with run.store.scratch() as scratch:
+        folders, gathered = _stage_in(step, run, sources, scratch / "in")
+        out = scratch / "out"
+        out.mkdir()
+        figures = step.call(Inputs(run, part, folders, gathered), spec, out)
+        manifest = Manifest(
+            step=step.name,
+            part=part,
+            spec_digest=spec.digest(),
+            version=__version__,
+            started=started,
+            ended=datetime.now(UTC),
+            inputs=inputs,
+            outputs=[record_of(path, out) for path in sorted(out.rglob("*")) if path.is_file()],
+            figures=figures,
+        )
+        _stage_out(run, manifest, out)
+    shown = ", ".join(f"{name} {value}" for name, value in figures.items() if isinstance(value, str | int | float))
+    say(
+        f"{step.name}: done in {time.monotonic() - clock:.1f} s{': ' + shown if shown else ''}.",
+        step=step.name,
+        figures=figures,
+    )
+    return manifest
+
+
+def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> list[Manifest]:
+    """The manifests of everything the step reads, each of this spec and up to date."""
+    found: list[Manifest] = []
+    for name in step.needs:
+        manifest = run.manifest(name)
+        if manifest is None:
+            raise UserError(f"The run {run.name} has no result of the step {name}: run it first.")
+        _check_current(manifest, run, spec)
+        found.append(manifest)
+    for name in step.gathers:
+        parts = steps[name].parts(spec)
+        manifests = [run.manifest(name, part) for part in parts]
+        # A part of another spec is no part of this run's work.
+        current = [m for m in manifests if m is not None and m.spec_digest == spec.digest()]
+        if not current:
+            raise DataError(f"None of the {len(parts)} parts of the step {name} of the run {run.name} has a result.")
+        missing = sorted(set(parts) - {manifest.part for manifest in current})
+        if missing:
+            warn(f"{step.name}: {len(missing)} of {len(parts)} parts of {name} have no result: {', '.join(missing)}.")
+        for manifest in current:
+            _check_current(manifest, run, spec)
+        found.extend(current)
+    return found
+
+
+def _check_current(manifest: Manifest, run: Run, spec: RunSpec) -> None:
+    """Refuse a result of another spec, or one whose own inputs have been made anew since."""
+    if manifest.spec_digest != spec.digest():
+        raise UserError(f"The step {manifest.step} of the run {run.name} was done with another spec: run it again.")
+    upstream = {(record.step, record.part) for record in manifest.inputs}
+    for name, part in upstream:
+        before = run.manifest(name, part)
+        now = {(name, part, record.path, record.sha256) for record in before.outputs} if before else set()
+        read = {(r.step, r.part, r.path, r.sha256) for r in manifest.inputs if (r.step, r.part) == (name, part)}
+        if read != now:
+            raise UserError(
+                f"The step {manifest.step} of the run {run.name} is older than the {name} it was made from: run it again."
+            )
+
+
+def _as_inputs(manifest: Manifest) -> list[InputRecord]:
+    return [InputRecord(step=manifest.step, part=manifest.part, **record.model_dump()) for record in manifest.outputs]
+
+
+def _unchanged(done: Manifest, run: Run, spec: RunSpec, inputs: list[InputRecord]) -> bool:
+    """Whether a result was made by this spec and version from these very inputs, and is still there."""
+    if (done.spec_digest, done.version, done.inputs) != (spec.digest(), __version__, inputs):
+        return False
+    prefix = run.folder(done.step, done.part)
+    there = run.store.sizes(prefix)
+    return all(there.get(f"{prefix}/{record.path}") == record.size for record in done.outputs)
+
+
+def _stage_in(
+    step: Step, run: Run, sources: list[Manifest], scratch: Path
+) -> tuple[dict[str, Path], dict[str, dict[str, Path]]]:
+    """Bring every input to this machine and verify it; answer the folders by step and part."""
+    folders: dict[str, Path] = {}
+    gathered: dict[str, dict[str, Path]] = {name: {} for name in step.gathers}
+    for manifest in sources:
+        prefix = run.folder(manifest.step, manifest.part)
+        folder = scratch / prefix
+        for record in manifest.outputs:
+            path = run.store.download(f"{prefix}/{record.path}", scratch)
+            if not path.is_file() or sha256_of(path) != record.sha256:
+                raise UserError(
+                    f"{run.store.uri}/{prefix}/{record.path} is not what the step {manifest.step} wrote:"
+                    " it was changed or removed; run that step again."
+                )
+            folder = path.parents[record.path.count("/")]
+        if manifest.step in gathered:
+            gathered[manifest.step][manifest.part] = folder
+        else:
+            folders[manifest.step] = folder
+    return folders, gathered
+
+
+def _stage_out(run: Run, manifest: Manifest, out: Path) -> None:
+    """Withdraw the old result, put the new files, and last the manifest that makes them a result."""
+    prefix = run.folder(manifest.step, manifest.part)
+    run.store.delete(f"{prefix}/{MANIFEST}")
+    stale = set(run.store.sizes(prefix)) - {f"{prefix}/{record.path}" for record in manifest.outputs}
+    for key in stale:
+        run.store.delete(key)
+    for record in manifest.outputs:
+        run.store.upload(out / record.path, f"{prefix}/{record.path}")
+    run.store.write(f"{prefix}/{MANIFEST}", manifest.model_dump_json(indent=2).encode())

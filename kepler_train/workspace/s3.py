@@ -1,0 +1,119 @@
+"""A store in a bucket. Keys and addresses come from the environment as boto3 reads it (AWS_…)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kepler_train.errors import KeplerTrainError, TryAgain, UserError
+
+_MISSING = {"404", "NoSuchKey", "NotFound"}
+_DENIED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Forbidden", "401"}
+
+
+class S3Store:
+    """Objects of one bucket below a prefix; S3 shows an object only when it is whole."""
+
+    def __init__(self, bucket: str, prefix: str) -> None:
+        import boto3
+        from botocore.config import Config
+
+        self.bucket, self.prefix = bucket, prefix
+        self.uri = f"s3://{bucket}/{prefix}".rstrip("/")
+        retries = {"max_attempts": 5, "mode": "standard"}
+        with self._explained():
+            self._client: Any = boto3.client(
+                "s3",
+                config=Config(retries=retries, connect_timeout=10, read_timeout=60, s3={"addressing_style": "path"}),
+            )
+
+    def read(self, key: str) -> bytes | None:
+        """The content of a small file, or None when it is not there."""
+        from botocore.exceptions import ClientError
+
+        with self._explained():
+            try:
+                answer = self._client.get_object(Bucket=self.bucket, Key=self._key(key))
+            except ClientError as error:
+                if error.response["Error"]["Code"] in _MISSING:
+                    return None
+                raise
+            content: bytes = answer["Body"].read()
+            return content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write a small file."""
+        with self._explained():
+            self._client.put_object(Bucket=self.bucket, Key=self._key(key), Body=content)
+
+    def upload(self, file: Path, key: str) -> None:
+        """Write a file from this machine, in parts when it is large."""
+        with self._explained():
+            self._client.upload_file(str(file), self.bucket, self._key(key))
+
+    def download(self, key: str, folder: Path) -> Path:
+        """A copy in `folder`."""
+        target = folder / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with self._explained():
+            self._client.download_file(self.bucket, self._key(key), str(target))
+        return target
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """Every key below the folder `prefix` with its size (bytes)."""
+        found: dict[str, int] = {}
+        cut = len(self._key("")) if self.prefix else 0
+        with self._explained():
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self.bucket, Prefix=self._key(prefix.rstrip("/") + "/")):
+                for item in page.get("Contents", []):
+                    found[item["Key"][cut:]] = item["Size"]
+        return found
+
+    def delete(self, key: str) -> None:
+        """Remove an object; it need not be there."""
+        with self._explained():
+            self._client.delete_object(Bucket=self.bucket, Key=self._key(key))
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of this machine's."""
+        with tempfile.TemporaryDirectory(prefix="kepler-train-") as folder:
+            yield Path(folder)
+
+    def _key(self, key: str) -> str:
+        return f"{self.prefix}/{key}" if self.prefix else key
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what boto3 raises into a sentence and an exit code."""
+        from boto3.exceptions import Boto3Error
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield
+        except (BotoCoreError, ClientError, Boto3Error) as error:
+            raise self._sentence(error) from None
+
+    def _sentence(self, error: Exception) -> KeplerTrainError:
+        from botocore.exceptions import ClientError, NoCredentialsError, PartialCredentialsError
+
+        if isinstance(error, NoCredentialsError | PartialCredentialsError):
+            return UserError(f"No keys for {self.uri}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
+        # upload_file wraps the client's error in one of its own and keeps only the words.
+        code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+        said = str(error)
+        if code == "NoSuchBucket" or "NoSuchBucket" in said:
+            return UserError(f"There is no bucket {self.bucket!r}: create it or name another in {self.uri}.")
+        if code in _DENIED or "AccessDenied" in said:
+            return UserError(
+                f"{self.uri} refused the keys ({code or 'AccessDenied'}): check AWS_ACCESS_KEY_ID and its rights."
+            )
+        if code in _MISSING:
+            return UserError(f"{self.uri} lacks a file that should be there: {said}.")
+        if isinstance(error, ValueError) or "Invalid endpoint" in said or "Invalid bucket name" in said:
+            return UserError(f"{self.uri} cannot be used: {said}.")
+        return TryAgain(f"{self.uri} did not answer: {said}.")

@@ -1,0 +1,94 @@
+from pathlib import Path
+
+import pytest
+
+from kepler_train.catalog import catalog, read_catalog
+from kepler_train.errors import UserError
+
+
+def test_a_group_is_its_sets_sorted_by_name():
+    assert catalog().features_of("Basic") == [
+        "bpf_cpu_time_ms",
+        "bpf_page_cache_hit",
+        "cache_miss",
+        "cpu_cycles",
+        "cpu_instructions",
+    ]
+
+
+def test_full_is_workload_only_and_the_system_features():
+    extra = set(catalog().features_of("Full")) - set(catalog().features_of("WorkloadOnly"))
+    assert extra == {"node_info", "cpu_scaling_frequency_hertz"}
+
+
+def test_the_twelve_groups_six_sources_and_ten_trainers_are_there():
+    assert len(catalog().feature_groups) == 12
+    assert len(catalog().energy_sources) == 6
+    assert len(catalog().trainers) == 10
+
+
+def test_third_party_features_join_only_the_groups_that_take_them():
+    assert catalog().features_of("ThirdParty", ["node_disk_io"]) == ["node_disk_io"]
+    assert "node_disk_io" in catalog().features_of("Full", ["node_disk_io"])
+    assert "node_disk_io" not in catalog().features_of("Basic", ["node_disk_io"])
+
+
+def test_dram_has_a_main_feature_of_its_own():
+    group = catalog().group("CounterOnly")
+    assert group.main_feature("package") == "cpu_instructions"
+    assert group.main_feature("dram") == "cache_miss"
+
+
+@pytest.mark.parametrize("asked", ["rapl-sysfs", "rapl-msr", "intel_rapl", ""])
+def test_every_rapl_is_served_as_rapl_sysfs(asked):
+    assert catalog().served_source(asked) == "rapl-sysfs"
+
+
+def test_metric_names_follow_the_dialect():
+    legacy, current = catalog().dialect("legacy"), catalog().dialect("current")
+    assert legacy.features.metric_of("cpu_cycles") == "kepler_container_cpu_cycles_total"
+    assert legacy.features.metric_of("node_info") == "kepler_node_node_info"
+    assert legacy.energy.metric_of("dram") == "kepler_node_dram_joules_total"
+    assert current.energy.metric_of("dram") == "kepler_node_cpu_joules_total"
+
+
+def test_nothing_computed_from_cpu_time_is_an_energy_label():
+    for dialect in catalog().dialects.values():
+        for source in catalog().energy_sources.values():
+            for component in source.components:
+                assert dialect.energy.metric_of(component) not in dialect.computed.metrics
+
+
+def test_an_unknown_name_gets_the_nearest_right_one():
+    with pytest.raises(UserError, match="no feature group 'BPFonly': did you mean 'BPFOnly'"):
+        catalog().group("BPFonly")
+
+
+def test_a_users_file_adds_a_group(tmp_path: Path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[feature_groups.CyclesOnly]\nsets = ["CYCLES"]\nmain = "cpu_cycles"\n[feature_sets]\nCYCLES = ["cpu_cycles"]\n'
+    )
+    extended = read_catalog(own)
+    assert extended.features_of("CyclesOnly") == ["cpu_cycles"]
+    assert "BPFOnly" in extended.feature_groups
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[feature_groups.X]\nsets = ['COUNTR']\n", "no feature set 'COUNTR': did you mean 'COUNTER'"),
+        (
+            "[feature_groups.X]\nsets = ['BPF']\nmain = 'cpu_cycles'\n",
+            "cpu_cycles is not one of its features",
+        ),
+        ("[energy_sources.x]\ncomponents = 'package'\nmeter = 'm'\n", "energy_sources.x.components"),
+        ("feature_groups = 3\n", "must be a table"),
+        ("[feature_groups", "is not TOML"),
+    ],
+)
+def test_a_wrong_users_file_gets_one_sentence(tmp_path: Path, text: str, sentence: str):
+    own = tmp_path / "own.toml"
+    own.write_text(text)
+    with pytest.raises(UserError, match=sentence):
+        read_catalog(own)
