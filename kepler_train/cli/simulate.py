@@ -2,13 +2,101 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="A Kepler node that does not exist, with known truth."
 )
 
+Duration = Annotated[str, typer.Option(help="Length of the history: 2d, 6h, 90m, 1200s.")]
+Start = Annotated[str, typer.Option(help="First scrape, ISO 8601 in UTC; by default the history ends now.")]
+Scrape = Annotated[float, typer.Option(help="Scrape interval in seconds.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
+Nodes = Annotated[int, typer.Option(help="Nodes in one Prometheus.")]
+Containers = Annotated[int, typer.Option(help="Containers at once on each node, at most.")]
+Sockets = Annotated[int, typer.Option(help="Sockets of each node.")]
+Cores = Annotated[int, typer.Option(help="Cores of each socket.")]
+Phase = Annotated[str, typer.Option(help="Length of a stress phase.")]
+Idle = Annotated[str, typer.Option(help="Length of the idle phase before and after each stress phase.")]
+Sweep = Annotated[bool, typer.Option("--sweep", help="Sweep frequencies instead of leaving them to the governor.")]
+Dialect = Annotated[str, typer.Option(help="legacy (Kepler up to 0.9) or current (0.10 and later).")]
+Source = Annotated[list[str], typer.Option(help="Meters: one with rapl, one without; may be repeated.")]
+Fault = Annotated[list[str], typer.Option(help="A fault by name; may be repeated.")]
+
 
 @app.callback()
 def simulate() -> None:
     """A Kepler node that does not exist, with known truth."""
+
+
+@app.command()
+def history(
+    out: Annotated[Path, typer.Option(help="OpenMetrics text for promtool.")],
+    truth: Annotated[Path | None, typer.Option(help="Parquet: true power of each node.")] = None,
+    truth_containers: Annotated[Path | None, typer.Option(help="Parquet: true power of each container.")] = None,
+    schedule: Annotated[Path | None, typer.Option(help="JSON: the stress schedule that ran.")] = None,
+    duration: Duration = "2d",
+    days: Annotated[float, typer.Option(help="Length in days, instead of --duration.")] = 0,
+    start: Start = "",
+    scrape: Scrape = 15.0,
+    seed: Seed = 0,
+    nodes: Nodes = 1,
+    containers: Containers = 12,
+    sockets: Sockets = 2,
+    cores: Cores = 8,
+    phase: Phase = "10m",
+    idle: Idle = "10m",
+    sweep: Sweep = False,
+    dialect: Dialect = "legacy",
+    source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006 - typer copies it
+    fault: Fault = [],  # noqa: B006
+    machine_id: Annotated[str, typer.Option(help="Name of the machine in the schedule.")] = "simulated",
+) -> None:
+    """Write days of metrics as OpenMetrics text, with the truth behind them.
+
+    Load them with `promtool tsdb create-blocks-from openmetrics --max-block-duration=64h FILE DIR`; without that
+    option promtool reads the whole file once for every two hours in it.
+    """
+    from kepler_train.events import say
+    from kepler_train.simulate.faults import DATA_FAULTS, check_faults
+    from kepler_train.simulate.history import check_names, exported, write_history, write_schedule
+    from kepler_train.simulate.node import run_nodes
+    from kepler_train.simulate.options import scenario
+
+    check_names(dialect, source)
+    faults = check_faults(fault, DATA_FAULTS)
+    asked = scenario(
+        duration=f"{days}d" if days else duration,
+        start=start,
+        scrape=scrape,
+        seed=seed,
+        nodes=max(nodes, 2) if "two-nodes" in faults else nodes,
+        containers=containers,
+        sockets=sockets,
+        cores=cores,
+        phase=phase,
+        idle=idle,
+        sweep=sweep,
+    )
+    runs = run_nodes(asked)
+    written = write_history(out, exported(runs, dialect, source, faults, seed))
+    size = written.bytes / 1e6
+    say(
+        f"Wrote {out}: {written.series:,} series, {written.samples:,} samples, {size:,.1f} MB.",
+        series=written.series,
+        samples=written.samples,
+        bytes=written.bytes,
+    )
+    if truth:
+        from kepler_train.simulate.truth import write_node_truth
+
+        say(f"Wrote {truth}: {write_node_truth(truth, runs):,} intervals.")
+    if truth_containers:
+        from kepler_train.simulate.truth import write_container_truth
+
+        say(f"Wrote {truth_containers}: {write_container_truth(truth_containers, runs):,} rows.")
+    if schedule:
+        say(f"Wrote {schedule}: {write_schedule(schedule, runs, machine_id):,} phases.")

@@ -1,0 +1,64 @@
+"""Faults of exporter, network and meter, on request; the truth never knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kepler_train.errors import UserError, unknown_name
+from kepler_train.simulate.activity import Array
+from kepler_train.simulate.series import Scrapes
+
+DATA_FAULTS = {
+    "reset": "every counter of the node starts again at 0, twice, between two scrapes",
+    "gap": "no scrape for seven minutes (at most a tenth of the history), three times",
+    "late": "a third of the scrapes come late, by up to 0.6 of the interval",
+    "restart": "the exporter restarts twice: two scrapes are missing, then its counters start at 0",
+    "two-nodes": "a second node in the same Prometheus",
+    "zero-power": "the uncore meter exists and stays at 0",
+}
+SERVER_FAULTS = {
+    "unavailable": "503 instead of an answer",
+    "slow": "every answer takes two seconds longer",
+    "truncated": "the body ends in the middle of the JSON",
+    "too-many-samples": "422: the query would load too many samples",
+    "unauthorized": "401 instead of an answer",
+    "html": "a login page instead of JSON, with status 200",
+}
+
+
+def check_faults(names: Iterable[str], known: Iterable[str]) -> frozenset[str]:
+    """The names, when all are known."""
+    names, known = list(names), list(known)
+    for name in names:
+        if name not in known:
+            raise UserError(unknown_name("fault", name, known))
+    return frozenset(names)
+
+
+def scrapes(edges: Array, faults: frozenset[str], rng: np.random.Generator) -> Scrapes:
+    """When one node was scraped: at every edge of its ticks, unless a fault says otherwise."""
+    times, tick, span = edges.copy(), edges[1] - edges[0], edges[-1] - edges[0]
+    keep = np.ones(len(edges), dtype=bool)
+    restarts: tuple[float, ...] = ()
+    resets: tuple[float, ...] = ()
+
+    def between_scrapes(share: float) -> float:
+        return float(edges[int(share * (len(edges) - 1))] + tick / 2)
+
+    if "gap" in faults:
+        for share in (0.2, 0.5, 0.8):
+            begin = edges[0] + share * span
+            keep &= ~((edges >= begin) & (edges < begin + min(420.0, span / 10)))
+    if "restart" in faults:
+        restarts = (between_scrapes(0.3), between_scrapes(0.7))
+        for moment in restarts:
+            keep &= ~((edges > moment - 1.5 * tick) & (edges < moment + tick / 2))
+    if "reset" in faults:
+        resets = (between_scrapes(0.4), between_scrapes(0.6))
+    if "late" in faults:
+        late = rng.random(len(edges)) < 1 / 3
+        late[-1] = False  # the simulated time ends there
+        times = np.round(times + late * rng.uniform(0, 0.6 * tick, len(edges)), 3)
+    return Scrapes(times[keep], restarts, resets)

@@ -1,0 +1,77 @@
+"""Days of a node that does not exist: OpenMetrics text, the truth behind it, and the schedule it ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from kepler_train.errors import UserError, unknown_name
+from kepler_train.simulate import current, legacy
+from kepler_train.simulate.faults import scrapes
+from kepler_train.simulate.files import replacing
+from kepler_train.simulate.node import NodeRun
+from kepler_train.simulate.openmetrics import write_openmetrics
+from kepler_train.simulate.schedule import phase_records
+from kepler_train.simulate.series import Family, Scrapes
+
+DIALECTS = {"legacy": legacy.families, "current": current.families}
+SOURCES = ("rapl-sysfs", "rapl-msr", "acpi", "hmc", "redfish")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a history file holds."""
+
+    series: int
+    samples: int
+    bytes: int
+
+
+def exported(
+    runs: Sequence[NodeRun], dialect: str, sources: Sequence[str], faults: frozenset[str], seed: int
+) -> list[tuple[Scrapes, list[Family]]]:
+    """Per node: when it was scraped, and the curves that its exporter showed."""
+    check_names(dialect, sources)
+    found = []
+    for index, run in enumerate(runs):
+        shown = without_uncore(run) if "zero-power" in faults else run
+        rng = np.random.default_rng([seed, index, 1])
+        found.append((scrapes(run.edges, faults, rng), DIALECTS[dialect](shown, sources)))
+    return found
+
+
+def check_names(dialect: str, sources: Sequence[str]) -> None:
+    """Refuse a dialect or an energy source that Kepler does not have."""
+    if dialect not in DIALECTS:
+        raise UserError(unknown_name("dialect", dialect, DIALECTS))
+    for source in sources:
+        if source not in SOURCES:
+            raise UserError(unknown_name("energy source", source, SOURCES))
+    if len({"rapl" in source for source in sources}) < len(sources):
+        raise UserError("--source names two meters of the same kind; give one with rapl and one without.")
+
+
+def without_uncore(run: NodeRun) -> NodeRun:
+    """The same node with an uncore meter that stays at 0."""
+    return replace(run, energy=run.energy | {"uncore": np.zeros_like(run.energy["uncore"])})
+
+
+def write_history(path: Path, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> Written:
+    """The OpenMetrics file, whole or not at all."""
+    with replacing(path) as beside:
+        with beside.open("w", encoding="utf-8", buffering=1 << 20) as out:
+            series, samples = write_openmetrics(out, nodes)
+        size = beside.stat().st_size
+    return Written(series, samples, size)
+
+
+def write_schedule(path: Path, runs: Sequence[NodeRun], machine_id: str) -> int:
+    """The phases of every node as JSON; returns how many."""
+    phases = [record for run in runs for record in phase_records(run.name, run.edges, run.phases)]
+    with replacing(path) as beside:
+        beside.write_text(json.dumps({"machine_id": machine_id, "phases": phases}, indent=1) + "\n")
+    return len(phases)

@@ -1,0 +1,43 @@
+"""The power meter: what it adds to the truth, and so the error below which no model can be judged."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kepler_train.simulate.activity import Array
+from kepler_train.simulate.machine import COMPONENTS, Machine
+
+REFERENCE_SECONDS = 15.0
+# Standard deviation (W) of mean power over 15 s: per socket, for platform of the node. White in power, so it falls
+# with the square root of the interval.
+NOISE_WATTS = {"package": 0.8, "core": 0.5, "uncore": 0.12, "dram": 0.1, "platform": 1.8}
+# Energy (J) of one step of the counter: RAPL's unit is 2⁻¹⁴ J; board sensors report whole joules.
+QUANTUM_JOULES = {"package": 2**-14, "core": 2**-14, "uncore": 2**-14, "dram": 2**-14, "platform": 1.0}
+
+
+def metered_energy(component: str, watts: Array, tick: float, rng: np.random.Generator) -> Array:
+    """Energy read at each tick's edge (J, from 0) by socket: the integral of power, noisy, in whole quanta."""
+    noise = rng.normal(0, NOISE_WATTS[component] * math.sqrt(REFERENCE_SECONDS / tick), watts.shape)
+    energy = np.zeros((watts.shape[0], watts.shape[1] + 1))
+    np.cumsum(np.maximum(watts + noise, 0) * tick, axis=1, out=energy[:, 1:])
+    quantum = QUANTUM_JOULES[component]
+    return np.asarray(np.floor(energy / quantum) * quantum)
+
+
+def noise_deviation(component: str, machine: Machine, interval: float = REFERENCE_SECONDS) -> float:
+    """Standard deviation (W) of the node's metered minus true mean power over one scrape interval (s).
+
+    Noise of n independent meters, plus the difference of two counter readings that are each cut to a whole
+    quantum q: √(n·(σ²·15/t + q²/(6·t²))).
+    """
+    meters = 1 if component == "platform" else machine.sockets
+    noise = NOISE_WATTS[component] ** 2 * REFERENCE_SECONDS / interval
+    quantisation = QUANTUM_JOULES[component] ** 2 / (6 * interval**2)
+    return math.sqrt(meters * (noise + quantisation))
+
+
+def noise_floor(machine: Machine, interval: float = REFERENCE_SECONDS) -> dict[str, float]:
+    """Per component, the mean absolute error (W) of a perfect model against the meter: √(2/π) deviations."""
+    return {name: math.sqrt(2 / math.pi) * noise_deviation(name, machine, interval) for name in COMPONENTS}

@@ -1,0 +1,86 @@
+"""What people type, checked: lengths of time, moments, and how much of everything."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+
+from kepler_train.errors import UserError
+from kepler_train.simulate.machine import Machine
+from kepler_train.simulate.node import Scenario
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+MOST_TICKS = 20_000_000
+
+
+def seconds(text: str, what: str) -> float:
+    """A length of time: `2d`, `1h30m`, `1.5h`, or a plain number of seconds."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhdw])", text)
+    if "".join(number + unit for number, unit in parts) == text and parts:
+        length = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    else:
+        try:
+            length = float(text)
+        except ValueError:
+            length = 0.0
+    if not 0 < length < float("inf"):
+        raise UserError(f"{what} {text!r} is not a length of time: write 2d, 6h, 90m or 1200s.")
+    return length
+
+
+def moment(text: str) -> float:
+    """A Unix time from ISO 8601; a time without zone is UTC."""
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UserError(f"--start {text!r} is not a time: write it as 2026-11-14T00:00:00Z.") from error
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+
+
+def scenario(
+    *,
+    duration: str = "2d",
+    start: str = "",
+    scrape: float = 15.0,
+    seed: int = 0,
+    nodes: int = 1,
+    containers: int = 12,
+    sockets: int = 2,
+    cores: int = 8,
+    phase: str = "10m",
+    idle: str = "10m",
+    sweep: bool = False,
+) -> Scenario:
+    """The scenario that the options of `simulate` describe."""
+    if not scrape >= 0.1:
+        raise UserError(f"--scrape {scrape:g} is too short: give at least 0.1 seconds.")
+    if not 0 <= seed < 2**63:
+        raise UserError(f"--seed {seed} is out of range: give a number from 0.")
+    for name, value, least, most in (
+        ("nodes", nodes, 1, 1000),
+        ("containers", containers, 4, 1000),
+        ("sockets", sockets, 1, 16),
+        ("cores", cores, 1, 256),
+    ):
+        if not least <= value <= most:
+            raise UserError(f"--{name} {value} is out of range: give {least} to {most}.")
+    length = seconds(duration, "--duration")
+    if length < 4 * scrape:
+        raise UserError(f"A history of {length:g} s has fewer than four scrapes of {scrape:g} s: make it longer.")
+    if length / scrape * nodes > MOST_TICKS:
+        raise UserError(f"{length / scrape * nodes:,.0f} scrapes do not fit into memory: ask for a shorter history.")
+    ticks = int(length / scrape)
+    begin = moment(start) if start else time.time() // scrape * scrape - ticks * scrape
+    return Scenario(
+        start=round(begin, 3),
+        duration=length,
+        scrape=scrape,
+        seed=seed,
+        nodes=nodes,
+        containers=containers,
+        machine=Machine(sockets=sockets, cores_per_socket=cores),
+        phase=seconds(phase, "--phase"),
+        idle=seconds(idle, "--idle"),
+        sweep=sweep,
+    )

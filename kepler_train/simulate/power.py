@@ -1,0 +1,73 @@
+"""The power law: node power = idle + a non-linear function of load, frequency, instructions and cache misses.
+
+Per socket, with busy cores b, frequency f (GHz), instructions g (10⁹/s) and cache misses m (10⁶/s):
+
+    V(f)    = 0.6 + 0.125·f                                   V, the supply voltage at that frequency
+    core    = V²·(0.9·b·f + 0.9·g)                            W, switching power of clock and instructions
+    uncore  = 5·(1 - e^(-b/2)) + 0.015·m/(1 + m/400)          W, mesh and caches wake up once, then traffic
+    package = core + uncore + 0.0015·core²                    W, the last term is leakage through heat
+    dram    = 0.05·m/(1 + m/400)                              W, the bus saturates
+
+and for the node, with x the dynamic power of all packages and dram (W):
+
+    platform = 1.08·x + 0.0006·x²                             W, power supply losses and fans
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kepler_train.simulate.activity import MISS_SATURATION, Array, Drivers
+from kepler_train.simulate.machine import COMPONENTS
+
+CLOCK = 0.9  # W per (core · GHz · V²)
+INSTRUCTION = 0.9  # W per (10⁹ instructions/s · V²)
+WAKE, WAKE_CORES = 5.0, 2.0  # W, cores
+TRAFFIC, DRAM = 0.015, 0.05  # W per 10⁶ misses/s
+LEAKAGE = 0.0015  # 1/W
+SUPPLY, FANS = 1.08, 0.0006  # W/W, 1/W
+
+
+def voltage(ghz: Array) -> Array:
+    """Supply voltage (V) at a frequency."""
+    return 0.6 + 0.125 * ghz
+
+
+def _switching(drivers: Drivers, ghz: Array) -> Array:
+    return np.asarray(voltage(ghz) ** 2 * (CLOCK * drivers.busy * ghz + INSTRUCTION * drivers.instructions))
+
+
+def dynamic_power(node: Drivers, ghz: Array) -> dict[str, Array]:
+    """Dynamic power (W) by socket and tick; `platform` has one row, the node."""
+    core = _switching(node, ghz)
+    traffic = node.misses / (1 + node.misses / MISS_SATURATION)
+    uncore = WAKE * (1 - np.exp(-node.busy / WAKE_CORES)) + TRAFFIC * traffic
+    package = core + uncore + LEAKAGE * core**2
+    dram = DRAM * traffic
+    fed = (package + dram).sum(axis=0, keepdims=True)
+    platform = SUPPLY * fed + FANS * fed**2
+    return dict(zip(COMPONENTS, (package, core, uncore, dram, platform), strict=True))
+
+
+def attributed_power(own: Drivers, node: Drivers, ghz: Array) -> dict[str, Array]:
+    """One container's part of the node's dynamic power (W) over its life; the parts add up to the whole.
+
+    Each term of the law is a function of one sum over containers, so each container gets the term in proportion
+    to its part of that sum. That is the Aumann-Shapley price: what it adds, averaged over every order and size
+    in which the load could have grown to this mix. `node` and `ghz` are cut to the container's life.
+    """
+    core, all_core = _switching(own, ghz), _switching(node, ghz)
+    wake = WAKE * (1 - np.exp(-node.busy / WAKE_CORES)) * _part(own.busy, node.busy)
+    traffic = own.misses / (1 + node.misses / MISS_SATURATION)
+    uncore = wake + TRAFFIC * traffic
+    package = core + uncore + LEAKAGE * all_core * core
+    dram = DRAM * traffic
+    whole = dynamic_power(node, ghz)
+    fed = (whole["package"] + whole["dram"]).sum(axis=0)
+    platform = (package + dram).sum(axis=0) * (SUPPLY + FANS * fed)
+    by_socket = dict(zip(COMPONENTS, (package, core, uncore, dram), strict=False))
+    return {**{name: watts.sum(axis=0) for name, watts in by_socket.items()}, "platform": platform}
+
+
+def _part(own: Array, whole: Array) -> Array:
+    return np.divide(own, whole, out=np.zeros_like(own), where=whole > 0)
