@@ -18,6 +18,9 @@ SERVICE_MARK = "KEPLER_TRAIN_SERVICE"
 HOME = "KEPLER_TRAIN_HOME"
 """The environment variable that names the home of a stack."""
 
+STACK_MARK = "KEPLER_TRAIN_STACK"
+"""The same home, but only in the environment of processes that the stack started: never in a person's shell."""
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -82,10 +85,13 @@ class Child:
         """None while it runs; -9 when signal 9 ended it."""
         return self._popen.poll()
 
-    def stop(self, with_signal: signal.Signals = signal.SIGTERM, seconds: float = 10.0) -> None:
-        """Ask it to end, wait, then kill whatever is left of its group."""
+    def ask(self, with_signal: signal.Signals) -> None:
+        """Send a signal, if it still runs."""
+        self._popen.send_signal(with_signal)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, then kill whatever is left of its group."""
         if self.exit_code is None:
-            self._popen.send_signal(with_signal)
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(seconds)
         self.kill()
@@ -119,22 +125,17 @@ def adopt_orphans() -> None:
 
 def reap_orphans(known: Iterable[int]) -> None:
     """Collect adopted children that have ended; `known` children are left to their owners."""
-    mine = set(known)
-    for pid, parent in _parents().items():
-        if parent == os.getpid() and pid not in mine and Identity.of(pid) is None:
+    for pid in set(_children(os.getpid())) - set(known):
+        if Identity.of(pid) is None:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
 
-def marked(mark: Mapping[str, str], executable: Path | None = None) -> list[int]:
-    """Processes whose environment holds all of `mark`, or which run `executable`, and all their descendants."""
+def marked(mark: Mapping[str, str]) -> list[int]:
+    """Processes whose environment holds all of `mark`, and all their descendants."""
     wanted = {f"{key}={value}".encode() for key, value in mark.items()}
     parents = _parents()
-    found = {
-        pid
-        for pid in parents
-        if (wanted and wanted <= set(_bytes(pid, "environ").split(b"\0"))) or _runs(pid, executable)
-    }
+    found = {pid for pid in parents if wanted <= set(_bytes(pid, "environ").split(b"\0"))}
     grew = True
     while grew:
         more = {pid for pid, parent in parents.items() if parent in found} - found
@@ -158,7 +159,7 @@ def kill_all(find: Callable[[], list[int]], seconds: float = 10.0) -> list[int]:
 
 def children_of(pid: int) -> list[int]:
     """The living direct children of a process."""
-    return [child for child, parent in _parents().items() if parent == pid and Identity.of(child) is not None]
+    return [child for child in _children(pid) if Identity.of(child) is not None]
 
 
 def resident_mib(pids: Iterable[int]) -> float:
@@ -167,13 +168,23 @@ def resident_mib(pids: Iterable[int]) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _runs(pid: int, executable: Path | None) -> bool:
-    if executable is None:
-        return False
+def running_in(folder: Path, program: Path) -> list[int]:
+    """Processes that run `program` with `folder` as their working directory."""
+    return [pid for pid in _pids() if _link(pid, "exe") == program and _link(pid, "cwd") == folder]
+
+
+def _link(pid: int, name: str) -> Path | None:
     try:
-        return Path(f"/proc/{pid}/exe").readlink() == executable
+        return Path(f"/proc/{pid}/{name}").readlink()
     except OSError:
-        return False
+        return None
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:  # a kernel without CONFIG_PROC_CHILDREN
+        return [child for child, parent in _parents().items() if parent == pid]
 
 
 def _parents() -> dict[int, int]:

@@ -6,6 +6,7 @@ import json
 import secrets
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,19 @@ class SeaweedServer(Service):
 
     name = "s3"
     start_seconds = 90.0
+    stop_seconds = 1.0  # its filer waits for itself on SIGTERM; what was acknowledged is in the files already
 
-    def __init__(self, folder: Path, *, host: str = "127.0.0.1", port: int = 0, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        buckets: Sequence[str] = (),
+        log: Path | None = None,
+    ) -> None:
         """Keep objects and credentials in `folder`; the same folder serves the same objects again."""
+        self._missing_buckets = list(buckets)
         self.folder = folder.absolute()
         self.program = _weed()
         self.log = log or self.folder.parent / f"{self.folder.name}.log"
@@ -110,9 +121,14 @@ class SeaweedServer(Service):
             if requests.get(f"{self.endpoint}/status", timeout=2).status_code != 200:
                 return False
             master = f"http://127.0.0.1:{self._inner['master.port'].number}"
-            return "fid" in requests.get(f"{master}/dir/assign", timeout=2).json()
+            if "fid" not in requests.get(f"{master}/dir/assign", timeout=2).json():
+                return False
         except (requests.RequestException, ValueError):
             return False
+        while self._missing_buckets:
+            self.create_bucket(self._missing_buckets[-1])
+            self._missing_buckets.pop()
+        return True
 
     def tidy(self) -> None:
         """SeaweedFS leaves unix sockets in /tmp, named by its ports, when it is killed."""

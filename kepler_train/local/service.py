@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 from kepler_train.errors import TryAgain
 from kepler_train.local.ports import Port
-from kepler_train.local.process import HOME, SERVICE_MARK, Child, kill_all, marked
+from kepler_train.local.process import HOME, SERVICE_MARK, STACK_MARK, Child, kill_all, marked
 
 Environment = Mapping[str, str]
 
@@ -37,6 +37,7 @@ class Service(ABC):
     """The stack's home when the service is part of one: by it the leftovers of an earlier life are known."""
     ports: tuple[Port, ...] = ()
     child: Child | None = None
+    _asked = False
 
     @abstractmethod
     def command(self) -> list[str]:
@@ -63,22 +64,30 @@ class Service(ABC):
 
     def leftovers(self) -> list[int]:
         """Processes of an earlier life of this service that are still there."""
-        return marked({SERVICE_MARK: self.name, HOME: str(self.home)}) if self.home else []
+        return marked({SERVICE_MARK: self.name, STACK_MARK: str(self.home)}) if self.home else []
 
     def start(self) -> None:
         """Start the program; `ready` says when it can be used."""
+        self.clear()
         self.prepare()
         environment = {**os.environ, **self.environment(), SERVICE_MARK: self.name}
         if self.home:
-            environment[HOME] = str(self.home)
+            environment[HOME] = environment[STACK_MARK] = str(self.home)
         self.child = Child(self.command(), self.log, environment, run_as=self.run_as, orphan_signal=self.orphan_signal)
 
     def stop(self) -> None:
         """End the program and all it started; it may be started again."""
         if self.child is not None:
-            self.child.stop(self.stop_signal, self.stop_seconds)
+            self.ask_to_stop()
+            self.child.wait(self.stop_seconds)
             self.child = None
         self.clear()
+
+    def ask_to_stop(self) -> None:
+        """Begin to end it, once; `stop` waits for the end."""
+        if self.child is not None and not self._asked:
+            self.child.ask(self.stop_signal)
+            self._asked = True
 
     def close(self) -> None:
         """Give its ports back."""

