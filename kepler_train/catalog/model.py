@@ -80,20 +80,22 @@ class NodeFeature(Entry):
 
 
 class FeatureNames(Entry):
-    """How one dialect of Kepler names features."""
+    """How one dialect of Kepler names features: by a template, or one by one."""
 
-    container: str
-    process: str
+    container: str | None = None
+    process: str | None = None
     process_labels: list[str]
     package_ratio: str | None = None
     package_ratio_label: str | None = None
+    named: dict[str, str] = {}
     node: dict[str, NodeFeature] = {}
 
-    def metric_of(self, feature: str) -> str:
-        """The metric that holds `feature`."""
+    def metric_of(self, feature: str) -> str | None:
+        """The metric that holds `feature`, or None where this dialect has none."""
         if feature in self.node:
             return self.node[feature].metric
-        return self.container.format(feature=feature)
+        template = self.named.get(feature, self.container)
+        return None if template is None else template.format(feature=feature)
 
 
 class Computed(Entry):

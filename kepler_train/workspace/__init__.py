@@ -1,7 +1,7 @@
 """A run's files: in a folder or on S3, atomic, with manifests."""
 
 from kepler_train.workspace.layout import Run
-from kepler_train.workspace.manifest import FileRecord, Figures, InputRecord, Manifest
+from kepler_train.workspace.manifest import Figures, FileRecord, InputRecord, Manifest
 from kepler_train.workspace.runner import Inputs, Step, run_step
 from kepler_train.workspace.stores import Store, open_store
 

@@ -16,7 +16,10 @@ from kepler_train.spec import RunSpec
 from kepler_train.workspace.layout import Run
 from kepler_train.workspace.manifest import MANIFEST, Figures, InputRecord, Manifest, record_of, sha256_of
 
-NO_PARTS: Callable[[RunSpec], list[str]] = lambda spec: [""]  # noqa: E731
+
+def in_one_piece(spec: RunSpec) -> list[str]:  # noqa: ARG001  # the same for every spec
+    """The parts of a step that is never split."""
+    return [""]
 
 
 @dataclass(frozen=True)
@@ -24,14 +27,16 @@ class Step:
     """A step by name: what it needs, and where its function is (imported only when it runs).
 
     `needs` are steps whose whole result is read; `gathers` are steps done in parts, of which those that are
-    there are read. `parts` names the pieces that this step's own work can be split into.
+    there are read. `parts` names the pieces that this step's own work can be split into. A step that reads more
+    than its inputs is done `always`, even when it was done before.
     """
 
     name: str
     function: str
     needs: tuple[str, ...] = ()
     gathers: tuple[str, ...] = ()
-    parts: Callable[[RunSpec], list[str]] = NO_PARTS
+    parts: Callable[[RunSpec], list[str]] = in_one_piece
+    always: bool = False
 
     def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         """Import the function and do the work."""
@@ -58,8 +63,10 @@ class Inputs:
         return self.gathered[step]
 
 
-def run_step(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, part: str = "") -> Manifest:
-    """Do a step of a run, or find that nothing has changed since it was done."""
+def run_step(
+    step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, part: str = "", force: bool = False
+) -> Manifest:
+    """Do a step of a run, or find that nothing has changed since it was done (unless forced)."""
     known = step.parts(spec)
     if part not in known:
         named = [name for name in known if name]
@@ -71,7 +78,7 @@ def run_step(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, par
     sources = _sources(step, steps, run, spec)
     inputs = [record for manifest in sources for record in _as_inputs(manifest)]
     done = run.manifest(step.name, part)
-    if done is not None and _unchanged(done, run, spec, inputs):
+    if done is not None and not (force or step.always) and _unchanged(done, run, spec, inputs):
         say(
             f"{step.name}: nothing has changed since {done.ended:%Y-%m-%d %H:%M:%S} UTC; its result stands.",
             step=step.name,
@@ -141,7 +148,7 @@ def _check_current(manifest: Manifest, run: Run, spec: RunSpec) -> None:
         read = {(r.step, r.part, r.path, r.sha256) for r in manifest.inputs if (r.step, r.part) == (name, part)}
         if read != now:
             raise UserError(
-                f"The step {manifest.step} of the run {run.name} is older than the {name} it was made from: run it again."
+                f"The step {manifest.step} of the run {run.name} is older than the {name} it read: run it again."
             )
 
 

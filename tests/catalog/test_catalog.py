@@ -50,6 +50,11 @@ def test_metric_names_follow_the_dialect():
     assert legacy.features.metric_of("node_info") == "kepler_node_node_info"
     assert legacy.energy.metric_of("dram") == "kepler_node_dram_joules_total"
     assert current.energy.metric_of("dram") == "kepler_node_cpu_joules_total"
+    assert current.features.metric_of("process_cpu_seconds") == "kepler_process_cpu_seconds_total"
+
+
+def test_the_current_dialect_has_no_hardware_counters():
+    assert catalog().dialect("current").features.metric_of("cpu_cycles") is None
 
 
 def test_nothing_computed_from_cpu_time_is_an_energy_label():

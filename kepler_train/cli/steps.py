@@ -1,0 +1,77 @@
+"""`kepler-train run-step`: what pods and local tasks call."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kepler_train.errors import UserError
+
+if TYPE_CHECKING:
+    from kepler_train.spec import RunSpec
+
+
+def run_step(
+    step: Annotated[str, typer.Argument(help="Its name, from plan to publish.")],
+    workspace: Annotated[str, typer.Option(envvar="KEPLER_TRAIN_WORKSPACE", help="Folder or s3://bucket/prefix.")],
+    run: Annotated[str, typer.Option(help="<pipeline>/<run id>.")],
+    part: Annotated[str, typer.Option(help="One piece of a step done in parts, as train is.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Do it again even when nothing has changed.")] = False,
+    spec: Annotated[Path | None, typer.Option(help="plan: JSON file of the run's parameters.")] = None,
+    spec_json: Annotated[str, typer.Option(envvar="KEPLER_TRAIN_SPEC", hidden=True)] = "",
+    interval: Annotated[
+        str, typer.Option(envvar="KEPLER_TRAIN_INTERVAL", help="plan: the schedule's window, <start>/<end>.")
+    ] = "",
+    now: Annotated[
+        str, typer.Option(envvar="KEPLER_TRAIN_NOW", help="plan: the time that counts as now (default: now).")
+    ] = "",
+) -> None:
+    """Do one step of a run, on files in the workspace."""
+    from kepler_train.errors import unknown_name
+    from kepler_train.steps import STEPS
+    from kepler_train.workspace import Run, open_store
+    from kepler_train.workspace import run_step as do
+
+    if step not in STEPS:
+        raise UserError(unknown_name("step", step, STEPS))
+    place = Run.named(open_store(workspace), run)
+    from kepler_train.steps.plan import planned
+
+    settled = _plan(spec, spec_json, interval, now) if step == "plan" else planned(place)
+    do(STEPS[step], STEPS, place, settled, part, force)
+
+
+def _plan(file: Path | None, text: str, interval: str, now: str) -> RunSpec:
+    """The spec of a run that is being planned, with its window worked out."""
+    import json
+
+    from kepler_train.spec import read_spec
+    from kepler_train.steps.plan import plan_window, read_spec_file
+
+    if file is not None:
+        asked = read_spec_file(file)
+    else:
+        try:
+            asked = read_spec(json.loads(text or "{}"))
+        except json.JSONDecodeError as error:
+            raise UserError(f"KEPLER_TRAIN_SPEC is not JSON: {error}.") from None
+    start, _, end = interval.partition("/")
+    window = plan_window(
+        asked,
+        _time(now) if now else datetime.now(UTC),
+        (_time(start), _time(end)) if start and end else None,
+    )
+    return asked.model_copy(update={"start": window[0], "end": window[1]})
+
+
+def _time(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(f"{text!r} is not a time: write it as 2026-11-14T02:00:00Z.") from None
+    if moment.tzinfo is None:
+        raise UserError(f"The time {text!r} needs its zone, as in 2026-11-14T02:00:00Z.")
+    return moment.astimezone(UTC)

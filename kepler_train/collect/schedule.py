@@ -1,0 +1,64 @@
+"""The load phases of a window: what ran when. They are the workload labels of all evaluation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from kepler_train.errors import UserError
+from kepler_train.spec import Time
+from kepler_train.workspace import open_store
+
+IDLE = "idle"
+
+
+class Phase(BaseModel):
+    """One load at one level, from start to end (UTC). Without a node it ran on every node."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = ""
+    load: str = Field(min_length=1)
+    instances: int = 0
+    frequency_mhz: float | None = None
+    node: str = ""
+    start: Time
+    end: Time
+
+
+def _in_order(phases: list[Phase]) -> list[Phase]:
+    for phase in phases:
+        if phase.start >= phase.end:
+            raise ValueError(f"the phase {phase.name or phase.load} ends before it starts")
+    return sorted(phases, key=lambda phase: (phase.node, phase.start))
+
+
+class Schedule(BaseModel):
+    """All phases that are known of a machine, sorted by node and time."""
+
+    model_config = ConfigDict(frozen=True)
+
+    machine_id: str = ""
+    phases: Annotated[list[Phase], AfterValidator(_in_order)] = []
+
+
+def read_schedule(address: str) -> Schedule:
+    """A schedule from a file or an s3:// address; no address, no phases."""
+    if not address:
+        return Schedule()
+    folder, _, name = address.rpartition("/")
+    content = open_store(folder or ".").read(name)
+    if content is None:
+        raise UserError(f"There is no schedule at {address}: give the file of load phases, or leave it empty.")
+    return parse_schedule(content, address)
+
+
+def parse_schedule(content: bytes, where: object) -> Schedule:
+    """A schedule from its JSON text."""
+    try:
+        return Schedule.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{where} is not a schedule: {place}: {first['msg'].removeprefix('Value error, ')}.") from None

@@ -1,0 +1,90 @@
+"""Which metrics a run needs, in the dialect that the server's Kepler speaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kepler_train.catalog import Dialect, catalog
+from kepler_train.collect.prometheus import Prometheus
+from kepler_train.errors import DataError, UserError
+from kepler_train.spec import RunSpec
+
+_OWN_PREFIX = "kepler_"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The metrics of a run: counters of work and counters of energy (J), and how nodes are told apart."""
+
+    dialect: str
+    node_label: str
+    energy: list[str]
+    features: list[str]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Every metric to ask for."""
+        return [*self.energy, *self.features]
+
+    def selector(self, metric: str, nodes: Iterable[str]) -> str:
+        """The series of a metric, of the named nodes or of all."""
+        names = "|".join(re.escape(node) for node in nodes)
+        return f'{metric}{{{self.node_label}=~"{_quoted(names)}"}}' if names else metric
+
+
+def wanted(spec: RunSpec, name: str) -> Wanted:
+    """What to ask for, for all feature groups and energy sources of the spec at once."""
+    dialect = catalog().dialect(name)
+    energy = {
+        dialect.energy.metric_of(component)
+        for source in spec.energy_sources
+        for component in catalog().source(source).components
+    }
+    features = {metric for group in spec.feature_groups for metric in feature_metrics(spec, group, dialect).values()}
+    return Wanted(name, dialect.node_label, sorted(prefixed(m, spec) for m in energy), sorted(features))
+
+
+def feature_metrics(spec: RunSpec, group: str, dialect: Dialect) -> dict[str, str]:
+    """The metric of each feature of a group that this dialect has."""
+    third_party = set(spec.thirdparty_metrics)
+    found: dict[str, str] = {}
+    for feature in catalog().features_of(group, third_party):
+        metric = feature if feature in third_party else dialect.features.metric_of(feature)
+        if metric is not None:
+            found[feature] = metric if feature in third_party else prefixed(metric, spec)
+    return found
+
+
+def prefixed(metric: str, spec: RunSpec) -> str:
+    """Kepler's metric name under the prefix that this installation gives it."""
+    return spec.metric_prefix + metric.removeprefix(_OWN_PREFIX)
+
+
+def find_dialect(spec: RunSpec, server: Prometheus) -> str:
+    """The dialect asked for, else the one whose energy counters the server has in the window."""
+    if spec.dialect != "auto":
+        return spec.dialect
+    start, end = (moment.timestamp() for moment in spec.window)
+    spoken = [
+        name
+        for name in catalog().dialects
+        if any(server.series(metric, start, end) for metric in wanted(spec, name).energy)
+    ]
+    if not spoken:
+        raise DataError(
+            f"Prometheus at {spec.prometheus} has no energy counters of Kepler for {', '.join(spec.energy_sources)}"
+            f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC:"
+            " check the window, and that Kepler is scraped there."
+        )
+    if len(spoken) > 1:
+        raise UserError(
+            f"Prometheus at {spec.prometheus} has metrics of both Kepler dialects in the window:"
+            f" choose one with dialect = {' or '.join(spoken)}."
+        )
+    return spoken[0]
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

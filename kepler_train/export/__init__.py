@@ -1,0 +1,1 @@
+"""Results for people and other tools: the kepler-model-db layout, a report, a plot."""

@@ -1,0 +1,74 @@
+"""The folder of a pipeline as kepler-model-db and its readers know it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kepler_train import __version__
+from kepler_train.models.artifact import METADATA, WEIGHTS
+from kepler_train.spec import RunSpec
+from kepler_train.train.protocols import Protocol
+
+# The same files give the same archive, byte for byte.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def export_model(model: Path, home: Path, part: str, verdict: Mapping[str, Any]) -> None:
+    """Copy a model to `<source>/<output type>/<group>/<model name>/` with complete metadata, its zip and weights."""
+    metadata = json.loads((model / METADATA).read_text(encoding="utf-8"))
+    place = home.joinpath(*part.split("/")[:3])
+    folder = place / metadata["model_name"]
+    shutil.copytree(model, folder)
+    metadata |= {"mae": verdict["mae"], "mape": verdict["mape"], "figures": verdict["figures"]}
+    for component, figures in verdict["figures"][Protocol.BLOCKED].items():
+        metadata |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
+    (folder / METADATA).write_text(json.dumps(metadata, indent=1, allow_nan=False), encoding="utf-8")
+    shutil.copyfile(folder / WEIGHTS, place / f"{metadata['model_name']}.json")
+    _zip(folder, place / f"{metadata['model_name']}.zip")
+
+
+def _zip(folder: Path, archive: Path) -> None:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for file in sorted(folder.rglob("*")):
+            entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _EPOCH)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            target.writestr(entry, file.read_bytes())
+
+
+def export_pipeline(home: Path, spec: RunSpec, passing: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write what describes the pipeline: its metadata, its arguments, a table of models by output type."""
+    start, end = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in spec.window)
+    metadata = {
+        "name": spec.pipeline,
+        "isolator": spec.isolator,
+        "extractor": spec.extractor,
+        "abs_trainers": spec.abs_trainers,
+        "dyn_trainers": spec.dyn_trainers,
+        "metric_type": "counter",
+        "init_time": start,
+        "last_update_time": end,
+        "collect_time": end,
+        "publisher": spec.publisher,
+        "kepler_train_version": __version__,
+    }
+    (home / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
+    (home / "train_arguments.json").write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for part, verdict in passing.items():
+        source, output_type, group, trainer = part.split("/")
+        row = {"model_name": f"{trainer}_{spec.node_type}", "feature_group": group}
+        row |= {"mae": verdict["mae"], "mape": verdict["mape"]}
+        for component, figures in verdict["figures"][Protocol.BLOCKED].items():
+            row |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
+        tables.setdefault(f"{source}_{output_type}_model_metadata.csv", []).append(row)
+    for name, rows in tables.items():
+        with (home / name).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(sorted(rows, key=lambda row: row["mae"]))

@@ -1,0 +1,1 @@
+"""Counters to rates to training frames."""

@@ -1,0 +1,1 @@
+"""Removing idle power: what is left is what containers caused."""

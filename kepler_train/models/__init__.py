@@ -1,0 +1,17 @@
+"""The artifact: a power model as it is trained, saved, loaded and judged."""
+
+from kepler_train.models.artifact import PowerModel, load_model, save_model
+from kepler_train.models.component import ComponentModel, Matrix, Watts
+from kepler_train.models.linear import LinearModel
+from kepler_train.models.trees import TreesModel
+
+__all__ = [
+    "ComponentModel",
+    "LinearModel",
+    "Matrix",
+    "PowerModel",
+    "TreesModel",
+    "Watts",
+    "load_model",
+    "save_model",
+]

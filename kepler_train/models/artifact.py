@@ -1,0 +1,125 @@
+"""A power model on disk: the folder `<trainer>_<node type>/` that other tools read.
+
+`metadata.json` says what it is and how good, `<model name>.json` names the file of each component, `weight.json` is
+what Kepler reads directly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from kepler_train.errors import DataError, UserError
+from kepler_train.models.component import ComponentModel, Matrix, Watts
+from kepler_train.models.linear import LinearModel
+from kepler_train.models.trees import TreesModel
+
+SCHEMA_VERSION = 1
+METADATA, WEIGHTS = "metadata.json", "weight.json"
+# A saved model may differ from the trained one by at most this (W), or this share.
+PARITY_WATTS, PARITY_SHARE = 0.01, 1e-4
+
+ModelClass = Literal["scikit", "xgboost"]
+_KINDS: dict[str, type[LinearModel] | type[TreesModel]] = {"scikit": LinearModel, "xgboost": TreesModel}
+
+
+@dataclass(frozen=True)
+class PowerModel:
+    """One model per component, over the same features."""
+
+    trainer: str
+    model_class: ModelClass
+    node_type: int
+    features: list[str]
+    components: Mapping[str, ComponentModel]
+
+    @property
+    def name(self) -> str:
+        """`<trainer>_<node type>`."""
+        return f"{self.trainer}_{self.node_type}"
+
+    def predict(self, frame: pd.DataFrame) -> dict[str, Watts]:
+        """Power (W) by component for every row; the frame's columns may come in any order."""
+        missing = [feature for feature in self.features if feature not in frame.columns]
+        if missing:
+            raise UserError(f"The model {self.name} needs {', '.join(missing)}, which the data do not have.")
+        X: Matrix = frame[self.features].to_numpy(dtype=np.float64)
+        return {component: model.predict(X) for component, model in self.components.items()}
+
+
+def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
+    """Write the folder, load it again, and refuse it unless it predicts what the trained model predicts on `rows`."""
+    folder.mkdir(parents=True)
+    files = {}
+    for component, part in model.components.items():
+        part.save(folder / f"{component}.json")
+        files[component] = {"model_file": f"{component}.json", "features": model.features, "fe_files": []}
+    _write(folder / f"{model.name}.json", files)
+    _write(folder / WEIGHTS, weight_file(model, metadata.get("machine_spec", {})))
+    own = {
+        "schema_version": SCHEMA_VERSION,
+        "model_name": model.name,
+        "trainer": model.trainer,
+        "model_class": model.model_class,
+        "model_file": f"{model.name}.json",
+        "features": model.features,
+        "fe_files": [],
+        "node_type": model.node_type,
+    }
+    _write(folder / METADATA, own | dict(metadata))
+    _check_parity(model, load_model(folder), rows)
+
+
+def load_model(folder: Path) -> PowerModel:
+    """Read a model's folder; nothing in it is executed."""
+    metadata = _read(folder / METADATA)
+    if metadata.get("schema_version") != SCHEMA_VERSION:
+        raise UserError(f"{folder} was written by another version of kepler-train: it cannot be read by this one.")
+    try:
+        kind = _KINDS[metadata["model_class"]]
+        files = _read(folder / metadata["model_file"])
+        components = {name: kind.load(folder / entry["model_file"]) for name, entry in files.items()}
+        return PowerModel(
+            metadata["trainer"], metadata["model_class"], metadata["node_type"], metadata["features"], components
+        )
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{folder} is not the folder of a model: {error} is missing or wrong.") from None
+
+
+def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What Kepler reads directly. Without `model_name` Kepler takes a curve for a linear model, or panics."""
+    entries = {component: part.weights(model.features) for component, part in model.components.items()}
+    return {"model_name": model.name, "machine_spec": dict(machine_spec)} | entries
+
+
+def _check_parity(trained: PowerModel, loaded: PowerModel, rows: pd.DataFrame) -> None:
+    """What is served is what was judged."""
+    now = loaded.predict(rows)
+    for component, before in trained.predict(rows).items():
+        off = np.abs(now[component] - before)
+        worst = float(np.max(off - PARITY_SHARE * np.abs(before), initial=0.0))
+        if not worst <= PARITY_WATTS:  # also refuses NaN
+            raise DataError(
+                f"The saved model {trained.name} predicts {component} power that differs by up to {off.max():.3g} W"
+                " from the trained one: it is not kept."
+            )
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(content, allow_nan=False, indent=1), encoding="utf-8")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{file.parent} is not the folder of a model: {file.name} is missing.") from None
+    except ValueError as error:
+        raise UserError(f"{file} is cut short or not JSON: {error}.") from None
+    return content

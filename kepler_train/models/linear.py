@@ -1,0 +1,54 @@
+"""Linear model: power = bias + Σ weight · (x / scale), in W. Its file is Kepler's own weight entry."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kepler_train.errors import UserError
+from kepler_train.models.component import Matrix, Watts
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Bias (W), and for each feature its weight (W) and scale (1/s)."""
+
+    bias: float
+    weight: Watts
+    scale: Watts
+
+    def predict(self, X: Matrix) -> Watts:
+        """Power (W) of every row."""
+        return self.bias + (X / self.scale) @ self.weight
+
+    def save(self, file: Path) -> None:
+        """Write bias, weights and scales as JSON."""
+        content = {"bias": self.bias, "weight": self.weight.tolist(), "scale": self.scale.tolist()}
+        file.write_text(json.dumps(content, allow_nan=False, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, file: Path) -> LinearModel:
+        """Read what `save` wrote."""
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            return cls(float(content["bias"]), np.array(content["weight"], float), np.array(content["scale"], float))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{file} is not a linear model: {error}.") from None
+
+    def weights(self, features: list[str]) -> dict[str, Any]:
+        """The entry of Kepler's weight file for this component."""
+        numerical = {
+            feature: {"scale": float(scale), "weight": float(weight)}
+            for feature, scale, weight in zip(features, self.scale, self.weight, strict=True)
+        }
+        return {
+            "All_Weights": {
+                "Bias_Weight": float(self.bias),
+                "Categorical_Variables": {},
+                "Numerical_Variables": numerical,
+            }
+        }

@@ -1,0 +1,55 @@
+"""Boosted trees, kept as XGBoost's own JSON. Never below 0 W: leaves extrapolate a little past the data."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kepler_train.errors import UserError
+from kepler_train.models.component import Matrix, Watts
+
+if TYPE_CHECKING:
+    import xgboost
+
+
+@dataclass(frozen=True)
+class TreesModel:
+    """An XGBoost booster; trees need no scaling."""
+
+    booster: xgboost.Booster
+
+    def predict(self, X: Matrix) -> Watts:
+        """Power (W) of every row."""
+        return np.maximum(np.asarray(self.booster.inplace_predict(X), dtype=np.float64), 0.0)
+
+    def save(self, file: Path) -> None:
+        """Write the booster's JSON."""
+        self.booster.save_model(file)
+
+    @classmethod
+    def load(cls, file: Path) -> TreesModel:
+        """Read what `save` wrote."""
+        import xgboost
+
+        booster = xgboost.Booster()
+        try:
+            booster.load_model(file)
+        except (xgboost.core.XGBoostError, ValueError) as error:
+            raise UserError(f"{file} is not a model of boosted trees: {str(error).splitlines()[0]}.") from None
+        return cls(booster)
+
+    def weights(self, features: list[str]) -> dict[str, Any]:
+        """The entry of the weight file for this component: the booster itself."""
+        raw = base64.b64encode(bytes(self.booster.save_raw("json"))).decode()
+        numerical = {feature: {"scale": 1.0} for feature in features}
+        return {
+            "All_Weights": {
+                "Categorical_Variables": {},
+                "Numerical_Variables": numerical,
+                "XGboost_Weights": raw,
+            }
+        }

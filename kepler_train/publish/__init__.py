@@ -1,0 +1,1 @@
+"""Where models go when a run is good: folders and buckets with versions."""

@@ -1,0 +1,17 @@
+"""Versions: the end of the window a model was trained on, and what the models are."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+
+
+def version_of(folder: Path, end: datetime) -> str:
+    """`<window's end>-<digest of all files>`: the same models have the same version, later windows sort later."""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return f"{end:%Y%m%dT%H%M%SZ}-{digest.hexdigest()[:8]}"

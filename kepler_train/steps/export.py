@@ -1,0 +1,34 @@
+"""Export: models that pass the gate in the layout of kepler-model-db, with a report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from kepler_train.export.layout import export_model, export_pipeline
+from kepler_train.export.plot import plot_held_out
+from kepler_train.export.report import PLOT, REPORT, write_report
+from kepler_train.spec import RunSpec
+from kepler_train.steps.evaluate import EVALUATION
+from kepler_train.steps.isolate import IDLE_POWER
+from kepler_train.steps.train import HELD_OUT, MODEL
+from kepler_train.workspace import Figures, Inputs
+
+
+def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Write `<pipeline>/…` for every passing model, and a report on all of them."""
+    evaluation = json.loads((inputs.folder("evaluate") / EVALUATION).read_text(encoding="utf-8"))
+    idle = json.loads((inputs.folder("isolate") / IDLE_POWER).read_text(encoding="utf-8"))
+    trained = inputs.parts("train")
+    home = out / spec.pipeline
+    home.mkdir()
+    passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
+    for part, verdict in passing.items():
+        export_model(trained[part] / MODEL, home, part, verdict)
+    export_pipeline(home, spec, passing)
+    held_out = {part: pd.read_parquet(folder / HELD_OUT) for part, folder in trained.items()}
+    plot_held_out(held_out, home / PLOT)
+    write_report(home / REPORT, spec, evaluation, idle, inputs.run.name)
+    return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

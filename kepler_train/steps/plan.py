@@ -1,0 +1,83 @@
+"""Plan: settle what the run is — its window and its load phases — before anything is done."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from kepler_train.collect.schedule import read_schedule
+from kepler_train.errors import UserError
+from kepler_train.isolate.isolators import check_isolator
+from kepler_train.spec import RunSpec, read_spec
+from kepler_train.train.trainer import check_trainer
+from kepler_train.workspace import Figures, Inputs, Run
+from kepler_train.workspace.manifest import sha256_of
+
+SPEC, SCHEDULE = "spec.json", "schedule.json"
+_MINUTE = "%Y-%m-%d %H:%M:%S UTC"
+
+
+def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  # a plan reads no other step
+    """Check that this version can do what is asked, and store the spec and the schedule."""
+    if spec.stress:
+        raise UserError("This version cannot stress the machine: leave stress off and name a window of history.")
+    if spec.extractor != "default":
+        raise UserError(f"This version cannot extract by {spec.extractor!r}: choose default.")
+    check_isolator(spec.isolator)
+    for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
+        check_trainer(trainer)
+    start, end = spec.window
+    schedule = read_schedule(spec.schedule)
+    inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
+    (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+    (out / SCHEDULE).write_text(
+        schedule.model_copy(update={"phases": inside}).model_dump_json(indent=1), encoding="utf-8"
+    )
+    return {"start": f"{start:{_MINUTE}}", "end": f"{end:{_MINUTE}}", "phases": len(inside)}
+
+
+def plan_window(
+    spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None = None
+) -> tuple[datetime, datetime]:
+    """The window of a run: what the user asked for, else the data interval, else the time just before `now`."""
+    length = timedelta(seconds=spec.window_seconds)
+    if spec.start is not None:
+        start, end = spec.start, spec.end or min(spec.start + length, now)
+    elif spec.end is not None:
+        start, end = spec.end - length, spec.end
+    elif interval is not None and interval[0] < interval[1]:
+        start, end = interval
+    else:
+        start, end = now - length, now
+    if max(start, end) > now:
+        raise UserError(
+            f"The window lies in the future, from {start:{_MINUTE}} to {end:{_MINUTE}}: it is {now:{_MINUTE}} now."
+        )
+    if start >= end:
+        raise UserError(f"The window has no length: it starts at {start:{_MINUTE}} and ends at {end:{_MINUTE}}.")
+    return start, end
+
+
+def planned(run: Run) -> RunSpec:
+    """The spec that the plan step stored, verified by its hash."""
+    manifest = run.manifest("plan")
+    if manifest is None:
+        raise UserError(f"The run {run.name} has no plan yet: run the plan step first.")
+    with run.store.scratch() as scratch:
+        file = run.store.download(f"{run.folder('plan')}/{SPEC}", scratch)
+        expected = {record.path: record.sha256 for record in manifest.outputs}
+        if not file.is_file() or sha256_of(file) != expected.get(SPEC):
+            raise UserError(f"The stored spec of the run {run.name} was changed: run the plan step again.")
+        return read_spec_file(file)
+
+
+def read_spec_file(file: Path) -> RunSpec:
+    """A spec from a JSON file."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"The spec {file} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise UserError(f"The spec {file} is not JSON: {error}.") from None
+    return read_spec(data, str(file))

@@ -1,0 +1,22 @@
+"""Query: raw samples of the run's window from Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kepler_train.collect import query as collect
+from kepler_train.collect.prometheus import Prometheus
+from kepler_train.collect.wanted import find_dialect, wanted
+from kepler_train.events import say
+from kepler_train.spec import RunSpec
+from kepler_train.workspace import Figures, Inputs
+
+
+def query(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  # the plan is the spec
+    """Ask for every metric that the spec needs, once for all groups and sources."""
+    server = Prometheus(spec.prometheus)
+    start, end = (moment.timestamp() for moment in spec.window)
+    dialect = find_dialect(spec, server)
+    want = wanted(spec, dialect)
+    say(f"query: {len(want.metrics)} metrics ({dialect} names), {(end - start) / 3600:.1f} h, from {spec.prometheus}")
+    return collect.query(server, want, spec.nodes, start, end, out)

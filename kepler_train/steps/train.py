@@ -1,0 +1,96 @@
+"""Train: one model — a source, an output type, a feature group, a trainer — and its held-out predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kepler_train.catalog import catalog
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import say
+from kepler_train.isolate.attribution import RULE
+from kepler_train.models import PowerModel, save_model
+from kepler_train.spec import RunSpec
+from kepler_train.steps.extract import NODE
+from kepler_train.train.additivity import additivity_error
+from kepler_train.train.held_out import held_out
+from kepler_train.train.protocols import workloads_or_blocks
+from kepler_train.train.trainer import trainer as find_trainer
+from kepler_train.workspace import Figures, Inputs
+
+HELD_OUT, MODEL = "held_out.parquet", "model"
+
+
+def train(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Fit the model that the part names, save and re-load it, and hold rows out by every protocol."""
+    source, output_type, group, trainer = inputs.part.split("/")
+    frame = pd.read_parquet(inputs.folder("extract" if output_type == "AbsPower" else "isolate") / NODE)
+    containers = pd.read_parquet(inputs.folder("isolate") / f"containers_{group}.parquet")
+    return train_one(frame, containers, spec, source, output_type, group, trainer, out)
+
+
+def train_one(
+    frame: pd.DataFrame,
+    containers: pd.DataFrame,
+    spec: RunSpec,
+    source: str,
+    output_type: str,
+    group: str,
+    trainer_name: str,
+    out: Path,
+) -> Figures:
+    """Train on node rows; DynPower has no intercept, since no work is no dynamic power."""
+    trainer = find_trainer(trainer_name)
+    features = catalog().features_of(group, spec.thirdparty_metrics)
+    power = _power_columns(frame, source)
+    rows = workloads_or_blocks(_of_the_asked_nodes(frame, spec), spec.folds)
+    intercept = output_type == "AbsPower"
+    say(
+        f"train: {trainer_name} for {output_type} of {source} on {group}: {len(rows)} rows,"
+        f" {rows['workload'].nunique()} workloads, {len(features)} features"
+    )
+    predictions = held_out(trainer, rows, features, power, intercept, spec.folds, spec.seed)
+    predictions.to_parquet(out / HELD_OUT, index=False)
+    X = rows[features].to_numpy(dtype=float)
+    components = {
+        component: trainer.fit(X, rows[column].to_numpy(dtype=float), intercept=intercept, seed=spec.seed)
+        for component, column in power.items()
+    }
+    model = PowerModel(trainer_name, trainer.model_class, spec.node_type, features, components)
+    metadata: dict[str, Any] = {
+        "output_type": output_type,
+        "energy_source": source,
+        "feature_group": group,
+        "rows": len(rows),
+        "machine_spec": {},
+        "machine_id": spec.machine_id,
+    }
+    figures: Figures = {"rows": len(rows)}
+    if output_type == "DynPower":
+        errors = additivity_error(model, containers)
+        metadata |= {"attribution": "additive" if trainer.additive else RULE, "additivity_error": errors}
+        figures["additivity_error"] = max(errors.values())
+    save_model(model, out / MODEL, metadata, rows)
+    return figures
+
+
+def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
+    """The power column of each component that the source measured."""
+    columns = {component: f"{source}/{component}_power" for component in catalog().source(source).components}
+    there = {component: column for component, column in columns.items() if column in frame.columns}
+    if not there:
+        raise DataError(f"The data have no power of {source}: choose a source that was collected.")
+    return there
+
+
+def _of_the_asked_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
+    """Rows of the nodes to learn from; several nodes share a model only when the user says so."""
+    nodes = sorted(frame["node"].unique())
+    if len(nodes) > 1 and not spec.nodes:
+        raise UserError(
+            f"The data hold {len(nodes)} nodes ({', '.join(nodes)}): name those that are of one type and may share"
+            " a model in nodes."
+        )
+    return frame[frame["node"].isin(spec.nodes)] if spec.nodes else frame

@@ -1,0 +1,1 @@
+"""Trainers, one file each, and the honest ways to judge them."""
