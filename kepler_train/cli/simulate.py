@@ -100,3 +100,122 @@ def history(
         say(f"Wrote {truth_containers}: {write_container_truth(truth_containers, runs):,} rows.")
     if schedule:
         say(f"Wrote {schedule}: {write_schedule(schedule, runs, machine_id):,} phases.")
+
+
+@app.command()
+def prometheus(
+    data: Annotated[Path | None, typer.Option(help="OpenMetrics text of `simulate history`; else made here.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 0,
+    max_samples: Annotated[int, typer.Option(help="Samples that one query may load.")] = 50_000_000,
+    fault: Fault = [],  # noqa: B006
+    duration: Duration = "1d",
+    start: Start = "",
+    scrape: Scrape = 15.0,
+    seed: Seed = 0,
+    nodes: Nodes = 1,
+    containers: Containers = 12,
+    sockets: Sockets = 2,
+    cores: Cores = 8,
+    phase: Phase = "10m",
+    idle: Idle = "10m",
+    sweep: Sweep = False,
+    dialect: Dialect = "legacy",
+    source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006
+) -> None:
+    """Serve simulated history on the Prometheus HTTP API, failing as asked.
+
+    Faults of the data are those of `history`; faults of the server are unavailable, slow, truncated,
+    too-many-samples, unauthorized and html. `unavailable:2` fails the first two requests only.
+    """
+    from kepler_train.errors import UserError
+    from kepler_train.events import say
+    from kepler_train.simulate.faults import DATA_FAULTS, SERVER_FAULTS, check_faults
+    from kepler_train.simulate.history import check_names, exported
+    from kepler_train.simulate.node import run_nodes
+    from kepler_train.simulate.options import scenario
+    from kepler_train.simulate.prometheus import prometheus_server
+    from kepler_train.simulate.store import read_store, store_of
+
+    check_names(dialect, source)
+    check_faults((name.partition(":")[0] for name in fault), [*DATA_FAULTS, *SERVER_FAULTS])
+    data_faults = frozenset(name for name in fault if name in DATA_FAULTS)
+    if data and data_faults:
+        raise UserError(f"--data is served as it is: give --fault {min(data_faults)} to `simulate history` instead.")
+    if data:
+        store = read_store(data)
+    else:
+        asked = scenario(
+            duration=duration,
+            start=start,
+            scrape=scrape,
+            seed=seed,
+            nodes=max(nodes, 2) if "two-nodes" in data_faults else nodes,
+            containers=containers,
+            sockets=sockets,
+            cores=cores,
+            phase=phase,
+            idle=idle,
+            sweep=sweep,
+        )
+        store = store_of(exported(run_nodes(asked), dialect, source, data_faults, seed))
+    server_faults = [name for name in fault if name not in DATA_FAULTS]
+    with prometheus_server(store, server_faults, host, port, max_samples) as server:
+        say(server.url, series=len(store.series))
+        server.wait()
+
+
+@app.command()
+def node(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 0,
+    meter: Annotated[str, typer.Option(help="sim: a simulated schedule; host: this machine's processes.")] = "sim",
+    name: Annotated[str, typer.Option(help="Name of the node.")] = "node-0",
+    dialect: Dialect = "legacy",
+    source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006
+    fault: Fault = [],  # noqa: B006
+    seed: Seed = 0,
+    containers: Containers = 12,
+    sockets: Sockets = 2,
+    cores: Cores = 8,
+    phase: Phase = "10m",
+    idle: Idle = "10m",
+    sweep: Sweep = False,
+) -> None:
+    """Export a live node on /metrics.
+
+    With --meter host its features are the real CPU time of this machine's processes, and so real stress-ng moves a
+    virtual power meter; sockets, cores, containers and phases are then this machine's own.
+    """
+    import time
+
+    from kepler_train.errors import UserError, unknown_name
+    from kepler_train.events import say
+    from kepler_train.simulate.exporter import Exporter, exporter_server
+    from kepler_train.simulate.live import HostNode, SimulatedNode
+    from kepler_train.simulate.live import Source as LiveSource
+    from kepler_train.simulate.options import scenario
+
+    live: LiveSource
+    if meter == "host":
+        live = HostNode(name, seed)
+        live.keep_reading()
+    elif meter == "sim":
+        asked = scenario(
+            duration="1d",
+            start=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            scrape=5.0,
+            seed=seed,
+            containers=containers,
+            sockets=sockets,
+            cores=cores,
+            phase=phase,
+            idle=idle,
+            sweep=sweep,
+        )
+        live = SimulatedNode(asked, name)
+    else:
+        raise UserError(unknown_name("meter", meter, ["sim", "host"]))
+    with exporter_server(Exporter(live, dialect, source, frozenset(fault)), host, port) as server:
+        say(f"{server.url}/metrics")
+        server.wait()

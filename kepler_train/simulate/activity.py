@@ -70,12 +70,18 @@ def make_containers(
         start(f"{pod}-{copy}" if copy else pod, pod, namespace, mix, even, 0, wander(rng, mean, ticks, 0.15))
     for number, (first, last) in enumerate(_job_times(ticks, tick, rng)):
         start(f"report-{number}", "report", "batch", JOB, even, first, wander(rng, 0.2, last - first, 0.1))
+    free = np.full(ticks, float(machine.cores))
+    for c in found:
+        free[c.first : c.last] -= c.busy
     for number, phase in enumerate(p for p in phases if p.load != IDLE):
         mix = STRESS_LOADS[phase.load]
         first_half = (phase.instances + 1) // 2
         for part, (cpus, first_cpu) in enumerate(((first_half, 0), (phase.instances - first_half, first_half))):
             if cpus:
-                busy = np.minimum(wander(rng, 0.97 * cpus, phase.last - phase.first, 0.006), cpus)
+                wanted = wander(rng, 0.97 * cpus, phase.last - phase.first, 0.006)
+                # Pinned instances get what the others leave of the machine, never more than their own CPUs.
+                most = np.minimum(free[phase.first : phase.last] / phase.instances, 1) * cpus
+                busy = np.minimum(wanted, most)
                 shares = machine.socket_shares(cpus, first_cpu)
                 start(f"stress-{number}-{part}", f"stress-{phase.load}", "stress", mix, shares, phase.first, busy)
     return found

@@ -57,7 +57,14 @@ def check_names(dialect: str, sources: Sequence[str]) -> None:
 
 def without_uncore(run: NodeRun) -> NodeRun:
     """The same node with an uncore meter that stays at 0."""
-    return replace(run, energy=run.energy | {"uncore": np.zeros_like(run.energy["uncore"])})
+    nothing = {"uncore": np.zeros_like(run.energy["uncore"])}
+    none_active = {"uncore": np.zeros_like(run.active_energy["uncore"])}
+    return replace(
+        run,
+        energy=run.energy | nothing,
+        idle_energy=run.idle_energy | nothing,
+        active_energy=run.active_energy | none_active,
+    )
 
 
 def write_history(path: Path, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> Written:

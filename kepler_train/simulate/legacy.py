@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kepler_train.simulate.activity import Array
 from kepler_train.simulate.machine import RAPL_COMPONENTS
+from kepler_train.simulate.meter import read_energy
 from kepler_train.simulate.node import NodeRun
 from kepler_train.simulate.series import Curve, Family
 
@@ -59,18 +59,9 @@ def _feature(run: NodeRun, feature: str, target: dict[str, str]) -> Family:
 
 def _joules(run: NodeRun, component: str, source: str, target: dict[str, str]) -> Family:
     family = Family(f"kepler_node_{component}_joules_total", "counter")
-    energy = run.energy[component]
-    idle_watts = run.machine.idle(component) / len(energy)
-    for socket, joules in enumerate(energy):
+    for socket, (used, idle) in enumerate(zip(run.energy[component], run.idle_energy[component], strict=True)):
         place = {} if component == "platform" else {"package": str(socket)}
-        for mode, values in split_by_mode(joules, idle_watts * run.tick).items():
+        for mode, joules in (("idle", idle), ("dynamic", used - idle)):
             labels = {"source": source, "mode": mode, **place, **target}
-            family.curves.append(Curve(labels, run.edges, values, decimals=3))
+            family.curves.append(Curve(labels, run.edges, read_energy(component, joules), decimals=3))
     return family
-
-
-def split_by_mode(joules: Array, idle_per_tick: float) -> dict[str, Array]:
-    """Idle gets what the idle machine would have used, dynamic the rest; neither ever falls (J)."""
-    used = np.diff(joules)
-    idle = np.concatenate([[0.0], np.cumsum(np.minimum(used, idle_per_tick))])
-    return {"idle": idle, "dynamic": joules - joules[0] - idle}

@@ -17,11 +17,14 @@ NOISE_WATTS = {"package": 0.8, "core": 0.5, "uncore": 0.12, "dram": 0.1, "platfo
 QUANTUM_JOULES = {"package": 2**-14, "core": 2**-14, "uncore": 2**-14, "dram": 2**-14, "platform": 1.0}
 
 
-def metered_energy(component: str, watts: Array, tick: float, rng: np.random.Generator) -> Array:
-    """Energy read at each tick's edge (J, from 0) by socket: the integral of power, noisy, in whole quanta."""
+def metered_joules(component: str, watts: Array, tick: float, rng: np.random.Generator) -> Array:
+    """Energy (J) of each tick with the meter's noise; never negative, so counters never fall."""
     noise = rng.normal(0, NOISE_WATTS[component] * math.sqrt(REFERENCE_SECONDS / tick), watts.shape)
-    energy = np.zeros((watts.shape[0], watts.shape[1] + 1))
-    np.cumsum(np.maximum(watts + noise, 0) * tick, axis=1, out=energy[:, 1:])
+    return np.asarray(np.maximum(watts + noise, 0) * tick)
+
+
+def read_energy(component: str, energy: Array) -> Array:
+    """What the counter shows (J): whole quanta of the energy that went through the meter."""
     quantum = QUANTUM_JOULES[component]
     return np.asarray(np.floor(energy / quantum) * quantum)
 
@@ -30,7 +33,8 @@ def noise_deviation(component: str, machine: Machine, interval: float = REFERENC
     """Standard deviation (W) of the node's metered minus true mean power over one scrape interval (s).
 
     Noise of n independent meters, plus the difference of two counter readings that are each cut to a whole
-    quantum q: √(n·(σ²·15/t + q²/(6·t²))).
+    quantum q: √(n·(σ²·15/t + q²/(6·t²))). Legacy Kepler's two modes are two counters; that doubles the last
+    term, which is below 0.1 % of the first.
     """
     meters = 1 if component == "platform" else machine.sockets
     noise = NOISE_WATTS[component] ** 2 * REFERENCE_SECONDS / interval

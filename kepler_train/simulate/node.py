@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kepler_train.simulate.activity import Array, Container, Drivers, drivers, feature_rates, make_containers
 from kepler_train.simulate.machine import COMPONENTS, Machine
-from kepler_train.simulate.meter import metered_energy
+from kepler_train.simulate.meter import metered_joules, read_energy
 from kepler_train.simulate.power import attributed_power, dynamic_power
 from kepler_train.simulate.schedule import Phase, make_schedule
 
@@ -36,16 +36,20 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ContainerRun:
-    """What one container did: Kepler's counters at the edges of its ticks, and its true dynamic power (W)."""
+    """What one container did: what is counted at the edges of its ticks, and its true dynamic power (W)."""
 
     container: Container
     counters: dict[str, Array]
+    shared_energy: dict[str, Array]  # J: what current Kepler ascribes to it, by CPU time
     watts: dict[str, Array]
 
 
 @dataclass(frozen=True)
 class NodeRun:
-    """What one node did. Ticks lie between `edges` (Unix seconds), so edges are one more than ticks."""
+    """What one node did. Ticks lie between `edges` (Unix seconds), so edges are one more than ticks.
+
+    Energies are noisy but not yet cut to the meter's quanta; by socket and edge, platform has one row.
+    """
 
     name: str
     machine: Machine
@@ -55,12 +59,19 @@ class NodeRun:
     busy: Array  # cores, per tick
     containers: list[ContainerRun]
     dynamic_watts: dict[str, Array]  # true, per tick, whole node
-    energy: dict[str, Array]  # metered (J) by socket and edge; platform has one row
+    energy: dict[str, Array]  # J, metered
+    idle_energy: dict[str, Array]  # J, what the idle machine would have used of it
+    active_energy: dict[str, Array]  # J of the node and edge, the share of busy CPUs
 
     @property
     def tick(self) -> float:
         """Length of a tick (s)."""
         return float(self.edges[1] - self.edges[0])
+
+    @property
+    def usage(self) -> Array:
+        """Busy share of all CPUs per tick, 0 to 1."""
+        return np.clip(self.busy / self.machine.cores, 0, 1)
 
     def true_watts(self, component: str) -> Array:
         """Idle + dynamic (W) per tick."""
@@ -68,7 +79,7 @@ class NodeRun:
 
     def metered_watts(self, component: str) -> Array:
         """What the meter says (W) per tick."""
-        return np.asarray(np.diff(self.energy[component].sum(axis=0)) / self.tick)
+        return np.asarray(np.diff(read_energy(component, self.energy[component]).sum(axis=0)) / self.tick)
 
 
 def run_nodes(scenario: Scenario) -> list[NodeRun]:
@@ -90,30 +101,93 @@ def run_node(scenario: Scenario, index: int = 0) -> NodeRun:
         sweep=scenario.sweep,
     )
     frequency = np.concatenate([np.full(p.last - p.first, float(p.frequency_mhz)) for p in phases])
-    ghz = frequency / 1000
     containers = make_containers(machine, phases, ticks, scenario.containers, tick, rng)
+    return make_run(f"node-{index}", machine, np.round(edges, 3), phases, frequency, containers, rng)
+
+
+def make_run(
+    name: str,
+    machine: Machine,
+    edges: Array,
+    phases: list[Phase],
+    frequency_mhz: Array,
+    containers: list[Container],
+    rng: np.random.Generator,
+) -> NodeRun:
+    """What these containers make the machine do, and what its meters say; everything is counted from 0."""
+    tick, ghz = float(edges[1] - edges[0]), frequency_mhz / 1000
     each, total = drivers(containers, ghz, machine.sockets)
     dynamic = dynamic_power(total, ghz)
-    idle = {name: machine.idle(name) / (1 if name == "platform" else machine.sockets) for name in COMPONENTS}
-    energy = {name: metered_energy(name, idle[name] + dynamic[name], tick, rng) for name in COMPONENTS}
+    busy = total.busy.sum(axis=0)
+    energy, idle_energy, active_energy = {}, {}, {}
+    for component in COMPONENTS:
+        idle = machine.idle(component) / len(dynamic[component])
+        used = metered_joules(component, idle + dynamic[component], tick, rng)
+        energy[component] = _counted(used)
+        idle_energy[component] = _counted(np.minimum(used, idle * tick))
+        active_energy[component] = _counted(used.sum(axis=0) * np.clip(busy / machine.cores, 0, 1))
     return NodeRun(
-        name=f"node-{index}",
+        name=name,
         machine=machine,
-        edges=np.round(edges, 3),
+        edges=edges,
         phases=phases,
-        frequency_mhz=frequency,
-        busy=total.busy.sum(axis=0),
+        frequency_mhz=frequency_mhz,
+        busy=busy,
         containers=[
-            _container_run(container, own, total, ghz, tick) for container, own in zip(containers, each, strict=True)
+            _container_run(container, own, total, ghz, tick, active_energy)
+            for container, own in zip(containers, each, strict=True)
         ],
-        dynamic_watts={name: watts.sum(axis=0) for name, watts in dynamic.items()},
+        dynamic_watts={component: watts.sum(axis=0) for component, watts in dynamic.items()},
         energy=energy,
+        idle_energy=idle_energy,
+        active_energy=active_energy,
     )
 
 
-def _container_run(container: Container, own: Drivers, node: Drivers, ghz: Array, tick: float) -> ContainerRun:
+def _container_run(
+    container: Container, own: Drivers, node: Drivers, ghz: Array, tick: float, active: dict[str, Array]
+) -> ContainerRun:
     life = slice(container.first, container.last)
     cut = Drivers(node.busy[:, life], node.instructions[:, life], node.misses[:, life])
     rates = feature_rates(container, own, ghz[life])
-    counters = {name: np.concatenate([[0.0], np.cumsum(rate * tick)]) for name, rate in rates.items()}
-    return ContainerRun(container, counters, attributed_power(own, cut, ghz[life]))
+    whole = cut.busy.sum(axis=0)
+    share = np.divide(own.busy.sum(axis=0), whole, out=np.zeros_like(whole), where=whole > 0)
+    edges = slice(container.first, container.last + 1)
+    return ContainerRun(
+        container,
+        counters={name: _counted(rate * tick) for name, rate in rates.items()},
+        shared_energy={name: _counted(np.diff(joules[edges]) * share) for name, joules in active.items()},
+        watts=attributed_power(own, cut, ghz[life]),
+    )
+
+
+def _counted(per_tick: Array) -> Array:
+    """A counter at the edges of its ticks, from 0."""
+    start = np.zeros((*per_tick.shape[:-1], 1))
+    return np.concatenate([start, np.cumsum(per_tick, axis=-1)], axis=-1)
+
+
+def continued(run: NodeRun, before: NodeRun) -> NodeRun:
+    """The same run, its counters going on where `before` ended; containers are the same when their ids are."""
+    known = {done.container.container_id: done for done in before.containers}
+
+    def on(counters: dict[str, Array], last: dict[str, Array]) -> dict[str, Array]:
+        return {name: values + last[name][..., -1:] for name, values in counters.items()}
+
+    containers = [
+        replace(
+            done,
+            counters=on(done.counters, known[done.container.container_id].counters),
+            shared_energy=on(done.shared_energy, known[done.container.container_id].shared_energy),
+        )
+        if done.container.container_id in known
+        else done
+        for done in run.containers
+    ]
+    return replace(
+        run,
+        containers=containers,
+        energy=on(run.energy, before.energy),
+        idle_energy=on(run.idle_energy, before.idle_energy),
+        active_energy=on(run.active_energy, before.active_energy),
+    )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TextIO
 
-from kepler_train.simulate.activity import Array
-from kepler_train.simulate.series import Curve, Family, Scrapes
+from kepler_train.simulate.series import Family, Scrapes
 
 
 def write_openmetrics(out: TextIO, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> tuple[int, int]:
@@ -21,23 +20,13 @@ def write_openmetrics(out: TextIO, nodes: Iterable[tuple[Scrapes, list[Family]]]
                 seen, values = curve.sample(kind, scrapes)
                 head = f"{name}{format_labels(curve.labels)} "
                 out.writelines(
-                    f"{head}{value} {time}\n"
-                    for value, time in zip(format_values(values, curve), stamp[seen], strict=True)
+                    f"{head}{format_value(value, curve.decimals)} {time}\n"
+                    for value, time in zip(values.tolist(), stamp[seen], strict=True)
                 )
                 series += 1
                 samples += len(values)
     out.write("# EOF\n")
     return series, samples
-
-
-def exposition(families: Iterable[Family], at: Scrapes) -> Iterator[str]:
-    """The same as Prometheus text (0.0.4) of one scrape, without timestamps."""
-    for family in families:
-        yield f"# TYPE {family.name} {family.kind}\n"
-        for curve in family.curves:
-            _, values = curve.sample(family.kind, at)
-            for value in format_values(values, curve):
-                yield f"{family.name}{format_labels(curve.labels)} {value}\n"
 
 
 def format_labels(labels: dict[str, str]) -> str:
@@ -48,11 +37,9 @@ def format_labels(labels: dict[str, str]) -> str:
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"
 
 
-def format_values(values: Array, curve: Curve) -> list[str]:
+def format_value(value: float, decimals: int) -> str:
     """Shortest text that reads back as the same number."""
-    if curve.decimals == 0:
-        return [str(int(value)) for value in values.tolist()]
-    return [repr(value) for value in values.tolist()]
+    return str(int(value)) if decimals == 0 else repr(round(value, decimals))
 
 
 def format_seconds(time: float) -> str:

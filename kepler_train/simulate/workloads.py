@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -56,3 +57,22 @@ BACKGROUND: tuple[tuple[str, str, Workload, float], ...] = (
     ("webshop", "shop", Workload("webshop", 1.3, 1_100, 0.09, 4, 700, 650), 0.06),
 )
 JOB = Workload("report", 1.1, 1_800, 0.12, 90, 30, 60)
+
+
+def blend(name: str, shares: Mapping[Workload, float]) -> Workload:
+    """Several mixes on the same CPUs as one: `shares` of CPU time, what is per instruction weighted by instructions."""
+    whole = sum(shares.values())
+    ipc = sum(share / whole * mix.ipc for mix, share in shares.items())
+
+    def per_second(of: Callable[[Workload], float]) -> float:
+        return sum(share / whole * of(mix) for mix, share in shares.items())
+
+    return Workload(
+        name,
+        ipc,
+        per_second(lambda mix: mix.ipc * mix.misses) / ipc,
+        per_second(lambda mix: mix.ipc * mix.hits) / ipc,
+        per_second(lambda mix: mix.block_irq),
+        per_second(lambda mix: mix.net_rx_irq),
+        per_second(lambda mix: mix.net_tx_irq),
+    )

@@ -1,0 +1,100 @@
+"""The CPU time of this machine's own processes, as if they were containers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+STRESS = "stress-ng"
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Process:
+    """One line of /proc/<pid>/stat: `own` and `children` (exited and waited for) CPU time in seconds."""
+
+    pid: int
+    parent: int
+    name: str
+    own: float
+    children: float
+    started: int
+
+
+def read_process(line: str) -> Process:
+    """A process from its `stat` line; the name may hold spaces and parentheses."""
+    pid, rest = line.split(" (", 1)
+    name, fields = rest.rsplit(") ", 1)
+    f = fields.split()
+    own, children = (int(f[11]) + int(f[12])) / _TICK, (int(f[13]) + int(f[14])) / _TICK
+    return Process(int(pid), int(f[1]), name, own, children, int(f[19]))
+
+
+def read_processes(proc: Path = Path("/proc")) -> list[Process]:
+    """Every process that lives now."""
+    found = []
+    for entry in os.scandir(proc):
+        if entry.name.isdigit():
+            try:
+                found.append(read_process(Path(entry.path, "stat").read_text(errors="replace")))
+            except OSError:
+                continue  # it ended while we looked
+    return found
+
+
+def busy_seconds(stat: str) -> float:
+    """CPU time (s) that all CPUs have worked since boot, from /proc/stat: not idle and not waiting for a disk."""
+    user, nice, system, _idle, _iowait, irq, softirq, *steal = map(int, stat.split("\n", 1)[0].split()[1:9])
+    return (user + nice + system + irq + softirq + sum(steal[:1])) / _TICK
+
+
+def load_of(name: str, known: Iterable[str]) -> str | None:
+    """The stressor a process runs: `cpu` for `stress-ng-cpu`. The kernel cuts names to 15 characters."""
+    stressor = name.removeprefix(f"{STRESS}-")
+    if stressor == name:
+        return None
+    return next((load for load in known if load == stressor or (len(name) == 15 and load.startswith(stressor))), None)
+
+
+@dataclass
+class GroupClock:
+    """CPU time (s) of a group of processes that only grows, though processes end.
+
+    A process that ended hands its time to its parent when the parent waits for it. So the time of a vanished
+    process is looked for in its nearest living ancestor of the group, and taken as spent where there is none.
+    """
+
+    seconds: float = 0.0
+    _last: dict[tuple[int, int], Process] = field(default_factory=dict)
+    _began: bool = False
+
+    def advance(self, members: list[Process]) -> float:
+        """Add what `members` have used since the last call; returns the growth (s)."""
+        now = {(p.pid, p.started): p for p in members}
+        before = self._last
+        self._last = now
+        if not self._began:
+            self._began = True
+            return 0.0
+        alive = {p.pid for p in members}
+        known_parent = {p.pid: p.parent for p in before.values()}
+        baseline = 0.0
+        for key, process in before.items():
+            if key in now or _has_living_ancestor(process, known_parent, alive):
+                baseline += process.own + process.children
+        growth = max(sum(p.own + p.children for p in members) - baseline, 0.0)
+        self.seconds += growth
+        return growth
+
+
+def _has_living_ancestor(process: Process, parents: dict[int, int], alive: set[int]) -> bool:
+    pid = process.parent
+    for _ in range(64):
+        if pid in alive:
+            return True
+        if pid not in parents:
+            return False
+        pid = parents[pid]
+    return False

@@ -1,0 +1,124 @@
+"""Where a live exporter's numbers come from: a simulated schedule, or this machine's own processes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from kepler_train.errors import UserError
+from kepler_train.simulate.activity import Container
+from kepler_train.simulate.host import STRESS, GroupClock, Process, busy_seconds, load_of, read_processes
+from kepler_train.simulate.machine import Machine
+from kepler_train.simulate.node import NodeRun, Scenario, continued, make_run, run_node
+from kepler_train.simulate.workloads import STRESS_LOADS, SYSTEM, Workload, blend
+
+
+class Source(Protocol):
+    """A node that lives now."""
+
+    def run(self) -> NodeRun:
+        """What the node has done up to this moment, at least."""
+        ...
+
+
+class SimulatedNode:
+    """The schedule of `simulate history`, played at the speed of the clock and without end."""
+
+    def __init__(self, scenario: Scenario, name: str) -> None:
+        self._scenario, self._name = scenario, name
+        self._lock = threading.Lock()
+        self._run = replace(run_node(scenario), name=name)
+
+    def run(self) -> NodeRun:
+        """The stretch of time that now is in."""
+        with self._lock:
+            while time.time() > self._run.edges[-1]:
+                self._scenario = replace(self._scenario, start=float(self._run.edges[-1]), seed=self._scenario.seed + 1)
+                self._run = continued(replace(run_node(self._scenario), name=self._name), self._run)
+            return self._run
+
+
+class HostNode:
+    """A virtual power meter moved by the CPU time of this machine's processes.
+
+    Features and power follow from busy cores and instruction mix as everywhere else; the mix of stress-ng is that
+    of its stressors, everything else is `system`. The frequency is the governor's for that many busy cores.
+    """
+
+    def __init__(self, name: str, seed: int = 0, proc: Path = Path("/proc")) -> None:
+        self._name, self._proc, self._rng = name, proc, np.random.default_rng(seed)
+        try:
+            stat = self._stat()
+        except OSError as error:
+            raise UserError(f"--meter host needs {proc / 'stat'}: {error.strerror}. Use --meter sim.") from error
+        cpus = sum(line.startswith("cpu") and line[3].isdigit() for line in stat.splitlines())
+        self._machine = Machine(sockets=1, cores_per_socket=max(cpus, 1))
+        self._lock = threading.Lock()
+        self._clock = GroupClock()
+        self._mix = STRESS_LOADS["cpu"]
+        self._workers: dict[tuple[int, int], float] = {}
+        self._at, self._busy = time.time(), busy_seconds(stat)
+        self._clock.advance(self._stress())
+        self._last = self._step(self._at + 0.001, 0.0, 0.0)
+
+    def run(self) -> NodeRun:
+        """The node up to this moment; two edges, the one before and now."""
+        with self._lock:
+            now = time.time()
+            if now - self._at >= 0.2:  # /proc counts in hundredths of a second
+                busy = busy_seconds(self._stat())
+                stress = self._clock.advance(self._stress())
+                self._last = continued(self._step(now, stress, max(busy - self._busy - stress, 0)), self._last)
+                self._at, self._busy = now, busy
+            return self._last
+
+    def keep_reading(self, every: float = 1.0) -> threading.Thread:
+        """Read the machine in the background, so that processes that end are not missed for long."""
+
+        def read() -> None:
+            while True:
+                time.sleep(every)
+                self.run()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        return reader
+
+    def _stat(self) -> str:
+        return (self._proc / "stat").read_text()
+
+    def _stress(self) -> list[Process]:
+        members = [p for p in read_processes(self._proc) if p.name.startswith(STRESS)]
+        used: dict[Workload, float] = {}
+        for p in members:
+            grown = p.own - self._workers.get((p.pid, p.started), 0.0)
+            if grown > 0 and p.name != STRESS:  # the bare name is the parent that waits
+                mix = STRESS_LOADS[load_of(p.name, STRESS_LOADS) or "cpu"]
+                used[mix] = used.get(mix, 0.0) + grown
+        self._workers = {(p.pid, p.started): p.own for p in members}
+        if used:
+            self._mix = blend(STRESS, used)
+        return members
+
+    def _step(self, now: float, stress: float, system: float) -> NodeRun:
+        """One tick from the last moment to `now`, in which these CPU seconds were used."""
+        length = now - self._at
+        cores = self._machine.cores
+        # Counters of hundredths may promise more than the CPUs can do in so short a time; power must not.
+        limit = min(1.0, cores * length / max(stress + system, 1e-9))
+        containers = [
+            _container("system_processes", "system", SYSTEM, system * limit / length),
+            _container(STRESS, "stress", self._mix, stress * limit / length),
+        ]
+        mhz = self._machine.governed_mhz((stress + system) * limit / length)
+        edges = np.array([self._at, now])
+        return make_run(self._name, self._machine, edges, [], np.array([float(mhz)]), containers, self._rng)
+
+
+def _container(name: str, namespace: str, mix: Workload, busy: float) -> Container:
+    return Container(name, name, name, namespace, mix, (1.0,), 0, 1, np.array([busy]))
