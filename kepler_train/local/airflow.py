@@ -26,6 +26,31 @@ _COMPONENTS = {
 }
 """Without --skip-serve-logs they would serve logs on all interfaces; the UI reads the files."""
 
+_TUNABLE = {
+    "core__load_examples": False,
+    "core__dags_are_paused_at_creation": True,
+    "core__min_serialized_dag_update_interval": 5,
+    "api__workers": 1,
+    "workers__min_heartbeat_interval": 1,  # at the default of 5 a slot lingers after a short task
+    # A task lives through a restart of the API server or the database: about 40 s of trying again.
+    "workers__max_failed_heartbeats": 5,
+    "workers__execution_api_retries": 12,
+    "workers__execution_api_retry_wait_max": 5,
+    # A task whose process was killed is seen after 45 s, those of a killed scheduler after 30 s.
+    "scheduler__task_instance_heartbeat_timeout": 45,
+    "scheduler__task_instance_heartbeat_timeout_detection_interval": 5,
+    "scheduler__scheduler_health_check_threshold": 30,
+    "scheduler__orphaned_tasks_check_interval": 10,
+    "scheduler__parsing_cleanup_interval": 30,
+    # A new DAG file is seen within about 5 s; one that did not change is read again every minute.
+    "dag_processor__refresh_interval": 5,
+    "dag_processor__bundle_refresh_check_interval": 2,
+    "dag_processor__min_file_process_interval": 60,
+    "dag_processor__parsing_processes": 1,
+    "dag_processor__print_stats_interval": 600,
+    "logging__colored_console_log": False,
+}
+
 
 class AirflowSetup:
     """What all of Airflow's processes share: its home, its database, its keys, its folders of code."""
@@ -44,50 +69,29 @@ class AirflowSetup:
         self._health: tuple[float, dict[str, Any]] = (0.0, {})
 
     def environment(self) -> Environment:
-        """Airflow's configuration; every value here has a reason in docs/local.md."""
-        # Two tasks per core: steps wait for servers and disks about as long as they compute.
-        parallelism = max(2, 2 * len(os.sched_getaffinity(0)))
-        settings = {
+        """Airflow's configuration. What makes this stack this stack is fixed; `_TUNABLE` yields to the caller's own."""
+        fixed = {
             "core__executor": "LocalExecutor",
-            "core__parallelism": parallelism,
-            "core__load_examples": False,
-            "core__dags_are_paused_at_creation": True,
             "core__dags_folder": self._dags,
             "core__plugins_folder": self._plugins,
             "core__auth_manager": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
             "core__simple_auth_manager_all_admins": True,
             "core__execution_api_server_url": f"{self.url}/execution/",
             "core__fernet_key": self._secret("fernet.key"),
-            "core__min_serialized_dag_update_interval": 5,
             "database__sql_alchemy_conn": self._database_url,
-            "database__sql_alchemy_pool_pre_ping": True,
             "api__base_url": self.url,
-            "api__workers": 1,
             "api__secret_key": self._secret("api.key"),
             "api_auth__jwt_secret": self._secret("jwt.key"),
-            "workers__min_heartbeat_interval": 1,
-            # A task lives through a restart of the API server or the database: about 40 s of trying again.
-            "workers__max_failed_heartbeats": 5,
-            "workers__execution_api_retries": 12,
-            "workers__execution_api_retry_wait_max": 5,
-            # A task whose process was killed is seen after 45 s, those of a killed scheduler after 30 s.
-            "scheduler__task_instance_heartbeat_timeout": 45,
-            "scheduler__task_instance_heartbeat_timeout_detection_interval": 5,
-            "scheduler__orphaned_tasks_check_interval": 10,
-            "scheduler__scheduler_health_check_threshold": 30,
-            "scheduler__parsing_cleanup_interval": 30,
-            "dag_processor__refresh_interval": 5,
-            "dag_processor__bundle_refresh_check_interval": 2,
-            "dag_processor__min_file_process_interval": 60,
-            "dag_processor__parsing_processes": 1,
-            "dag_processor__print_stats_interval": 600,
             "usage_data_collection__enabled": False,
-            "logging__colored_console_log": False,
         }
+        # Two tasks per core: steps wait for servers and disks about as long as they compute.
+        tunable = {"core__parallelism": max(2, 2 * len(os.sched_getaffinity(0))), **_TUNABLE}
+        own = {_variable(name) for name in tunable} & set(os.environ)
         return {
+            **{_variable(name): str(value) for name, value in tunable.items() if _variable(name) not in own},
+            **{_variable(name): str(value) for name, value in fixed.items()},
             "AIRFLOW_HOME": str(self.folder),
             "AIRFLOW_CONFIG": str(self.folder / "airflow.cfg"),
-            **{f"AIRFLOW__{name.upper()}": str(value) for name, value in settings.items()},
             "SPT_NOENV": "1",  # process titles must not overwrite the environment by which we know our processes
             "PYTHONUNBUFFERED": "1",
             **self._extra,
@@ -181,17 +185,20 @@ class Component(_AirflowService):
     def __init__(self, name: str, setup: AirflowSetup, log: Path, needs: tuple[str, ...]) -> None:
         super().__init__(name, _COMPONENTS[name], setup, log, needs)
         self._key = name.replace("-", "_")
-        self._started = datetime.now(UTC)
+        self._started, self._well = datetime.now(UTC), False
 
     def prepare(self) -> None:
         """Remember when this life began: a heartbeat of the last one does not count."""
-        self._started = datetime.now(UTC)
+        self._started, self._well = datetime.now(UTC), False
 
     def ready(self) -> bool:
-        """Its own heartbeat, newer than its start, is recent."""
-        report = self._setup.health().get(self._key, {})
-        beat = report.get(f"latest_{self._key}_heartbeat")
-        return bool(report.get("status") == "healthy" and beat and datetime.fromisoformat(beat) > self._started)
+        """Its own heartbeat, newer than its start, is recent; while the API is silent, as it was before."""
+        if health := self._setup.health():
+            report = health.get(self._key, {})
+            beat = report.get(f"latest_{self._key}_heartbeat")
+            recent = report.get("status") == "healthy" and beat is not None
+            self._well = bool(recent and datetime.fromisoformat(beat) > self._started)
+        return self._well
 
 
 def airflow_services(setup: AirflowSetup, logs: Path, migrated: Path) -> list[Service]:
@@ -215,5 +222,11 @@ def code_folder(name: str) -> Path:
     for folder in candidates:
         if folder.is_dir():
             return folder
-    places = " or ".join(map(str, dict.fromkeys(candidates)))
-    raise UserError(f"Airflow's {name} are in neither {places}: start in a checkout, or set {variable} to the folder.")
+    raise UserError(
+        f"Airflow's {name} are neither in {candidates[0]} nor in {candidates[1]}:"
+        f" start in a checkout, or set {variable} to the folder."
+    )
+
+
+def _variable(name: str) -> str:
+    return f"AIRFLOW__{name.upper()}"

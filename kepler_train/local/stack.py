@@ -85,7 +85,7 @@ class RunningStack:
     def stop(self, seconds: float = 90.0) -> list[str]:
         """End everything; returns the services that were running."""
         state = self.state
-        names = [service.name for service in state.services if service.pid]
+        names = [service.name for service in state.services if service.pid and service.state != "done"]
         keeper = Identity(*state.keeper) if state.keeper else None
         supervisor = Identity(*state.supervisor) if state.supervisor else None
         if supervisor and supervisor.alive:

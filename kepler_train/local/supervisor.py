@@ -32,6 +32,8 @@ _TICK = 0.25
 _GIVE_UP = 3
 """Failed starts before the first success after which `up` is told that it will not work."""
 _UNWELL_SECONDS = 60.0
+_MISSED_CHECKS = 4
+"""A busy machine answers late; only silence in a row counts."""
 _ORPHAN_SECONDS = 5.0
 """Time for an adopted orphan to end by itself, as helpers of a finished task do."""
 
@@ -49,6 +51,7 @@ class Watched:
         self._ready_since = 0.0
         self._unwell_since = 0.0
         self._next_check = 0.0
+        self._missed = 0
 
     def tick(self, ready: set[str]) -> None:
         """One look at the service, and one step towards its being ready."""
@@ -82,12 +85,16 @@ class Watched:
             self.shown.state = "done" if self.service.once else "ready"
             self.shown.note = ""
             self.was_ready = True
+            self._missed = 0
             if now - self._ready_since > _UNWELL_SECONDS:
                 self.failures = 0
             self._next_check = now + 2.0
             return
         self._next_check = now + 0.5
         if self.shown.state == "ready":
+            self._missed += 1
+            if self._missed < _MISSED_CHECKS:
+                return
             self.shown.state, self._unwell_since = "not well", now
             warn(f"{self.service.name}: does not answer")
         limit = self.service.start_seconds if self.shown.state == "starting" else _UNWELL_SECONDS
