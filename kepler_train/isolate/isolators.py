@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from kepler_train.errors import UserError, unknown_name
 from kepler_train.isolate.minimum import idle_power
+
+if TYPE_CHECKING:  # the names are asked for where pandas is not needed
+    import pandas as pd
 
 
 def _nothing(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -19,13 +19,14 @@ class LinearRegressionTrainer:
 
     def fit(self, X: Matrix, y: Watts, *, intercept: bool, seed: int) -> LinearModel:  # noqa: ARG002
         """Learn watts from features scaled by their largest value."""
-        from sklearn.linear_model import LinearRegression
+        from scipy.optimize import nnls
 
         largest = np.abs(X).max(axis=0)
         scale = np.where(largest > 0, largest, 1.0)
-        scaled = X / scale
         # The intercept is a column like the others, so that it is kept non-negative too.
-        columns = np.hstack([scaled, np.ones((len(X), 1))]) if intercept else scaled
-        coefficients = LinearRegression(positive=True, fit_intercept=False).fit(columns, y).coef_
+        columns = np.hstack([X / scale, np.ones((len(X), 1))]) if intercept else X / scale
+        # ‖A·w − y‖² = ‖R·w − Qᵀy‖² + constant with A = QR: the search runs on a few rows, not on all of them.
+        orthogonal, triangular = np.linalg.qr(columns)
+        coefficients, _ = nnls(triangular, orthogonal.T @ y)
         bias = float(coefficients[-1]) if intercept else 0.0
         return LinearModel(bias, coefficients[: X.shape[1]], scale)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kepler_train.errors import UserError, unknown_name
-from kepler_train.models import ComponentModel, Matrix, Watts
-from kepler_train.models.artifact import ModelClass
+
+if TYPE_CHECKING:  # the names are asked for where no model is fitted
+    from kepler_train.models import ComponentModel, Matrix, Watts
+    from kepler_train.models.artifact import ModelClass
 
 # By name, with the module that is imported when the trainer is used.
 TRAINERS = {
