@@ -54,7 +54,7 @@ def scrapes(edges: Array, faults: frozenset[str], rng: np.random.Generator) -> S
     if "restart" in faults:
         restarts = (between_scrapes(0.3), between_scrapes(0.7))
         for moment in restarts:
-            keep &= ~((edges > moment - 1.5 * tick) & (edges < moment + tick / 2))
+            keep &= ~(np.abs(edges - moment) < tick)
     if "reset" in faults:
         resets = (between_scrapes(0.4), between_scrapes(0.6))
     if "late" in faults:
