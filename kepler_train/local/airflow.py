@@ -92,6 +92,8 @@ class AirflowSetup:
             **{_variable(name): str(value) for name, value in fixed.items()},
             "AIRFLOW_HOME": str(self.folder),
             "AIRFLOW_CONFIG": str(self.folder / "airflow.cfg"),
+            # Steps call `kepler-train`: the one that was asked, also when its environment is not activated.
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "SPT_NOENV": "1",  # process titles must not overwrite the environment by which we know our processes
             "PYTHONUNBUFFERED": "1",
             **self._extra,

@@ -62,7 +62,7 @@ def make_plan(home: Path, settings: Settings) -> Plan:
     postgres = PostgresServer(home / "postgres", log=logs / "postgres.log")
     services: list[Service] = [postgres]
     if settings.prometheus_data:
-        prometheus = _prometheus(home, Path(settings.prometheus_data), settings.bind, logs / "prometheus.log")
+        prometheus = make_prometheus(home, Path(settings.prometheus_data), settings.bind, logs / "prometheus.log")
         services.append(prometheus)
         urls["prometheus"] = prometheus.address
     elif settings.prometheus_url:
@@ -85,7 +85,8 @@ def make_plan(home: Path, settings: Settings) -> Plan:
     return Plan(services, urls, str(postgres.data))
 
 
-def _prometheus(home: Path, data: Path, host: str, log: Path) -> Service:
+def make_prometheus(home: Path, data: Path, host: str, log: Path) -> Service:
+    """A server of a folder of blocks, or of a recording, which is turned into blocks when it is new or changed."""
     if data.is_dir():
         return PrometheusServer(data, host=host, log=log)
     if shutil.which("prometheus") is None:

@@ -125,9 +125,17 @@ class SeaweedServer(Service):
                 return False
         except (requests.RequestException, ValueError):
             return False
-        while self._missing_buckets:
-            self.create_bucket(self._missing_buckets[-1])
-            self._missing_buckets.pop()
+        return self._has_buckets()
+
+    def _has_buckets(self) -> bool:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            while self._missing_buckets:
+                self.create_bucket(self._missing_buckets[-1])
+                self._missing_buckets.pop()
+        except (BotoCoreError, ClientError):
+            return False
         return True
 
     def tidy(self) -> None:

@@ -62,13 +62,13 @@ class RunningStack:
     def wait_well(self, seconds: float, tell: Tell = lambda _: None) -> None:
         """Wait until everything works; `tell` hears of each service that becomes ready."""
         started = time.monotonic()
-        told: set[str] = set()
+        told: dict[str, str] = {}
         while True:
             state = self.state
             for service in state.services:
-                if service.well and service.name not in told:
-                    told.add(service.name)
-                    tell(f"{service.name:<14} {service.state} after {time.monotonic() - started:4.1f} s")
+                if told.get(service.name, "waiting") != service.state:
+                    told[service.name] = service.state
+                    tell(f"{time.monotonic() - started:5.1f} s  {service.name:<14} {service.state}")
             if state.well:
                 return
             if state.phase == "failed" or not state.running:

@@ -143,7 +143,7 @@ class Supervisor:
                 self._tend_orphans()
                 self.state.phase = self._phase()
                 if (now := repr(self.state)) != last:
-                    self.state.write(self.home)
+                    self._save()
                     last = now
                 if self._owner and not self._owner.alive:
                     warn("The process that owns this stack has ended")
@@ -155,7 +155,7 @@ class Supervisor:
     def stop(self) -> None:
         """End all services, those that need others first."""
         self.state.phase = "stopping"
-        self.state.write(self.home)
+        self._save()
         for names in STOP_ORDER:
             group = [watched for watched in self._watched if watched.service.name in names]
             for watched in group:
@@ -166,7 +166,15 @@ class Supervisor:
                 watched.service.close()
                 watched.shown.state, watched.shown.pid = "stopped", None
                 say(f"{watched.service.name}: stopped in {time.monotonic() - started:.1f} s")
+            self._save()
+        self.state.phase = "down"
+        self._save()
+
+    def _save(self) -> None:
+        try:
             self.state.write(self.home)
+        except OSError as error:  # a full disk must not end what still works
+            warn(f"The state cannot be written: {error}")
 
     def _phase(self) -> str:
         if self.state.phase == "up" or all(watched.shown.well for watched in self._watched):

@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from kepler_train.errors import TryAgain, UserError
+from kepler_train.local.plan import make_prometheus
 from kepler_train.local.ports import Port, take_port
 from kepler_train.local.process import Identity
 from kepler_train.local.prometheus import PrometheusServer
@@ -156,3 +157,35 @@ with PrometheusServer(Path({str(tmp_path / "tsdb")!r})) as server:
     while server.alive and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not server.alive
+
+
+@pytest.mark.integration
+@needs_prometheus
+def test_a_recording_is_filled_once_and_again_when_it_changed(tmp_path: Path):
+    recording = tmp_path / "node.om"
+    recording.write_text(RECORDING)
+    log = tmp_path / "log"
+    served = make_prometheus(tmp_path, recording, "127.0.0.1", log)
+    blocks = {path.parent.name for path in tmp_path.glob("prometheus/*/meta.json")}
+    served.close()
+    again = make_prometheus(tmp_path, recording, "127.0.0.1", log)
+    again.close()
+    assert {path.parent.name for path in tmp_path.glob("prometheus/*/meta.json")} == blocks
+    recording.write_text(RECORDING.replace("60", "90"))
+    with make_prometheus(tmp_path, recording, "127.0.0.1", log) as changed:
+        query = {"query": "kepler_node_package_joules_total", "time": "1700000006"}
+        answer = requests.get(f"{changed.address}/api/v1/query", params=query, timeout=10).json()
+    assert answer["data"]["result"][0]["value"][1] == "90"
+
+
+@pytest.mark.integration
+def test_without_debians_server_a_recording_is_served_by_the_simulated_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("kepler_train.local.plan.shutil.which", lambda _: None)
+    recording = tmp_path / "node.om"
+    recording.write_text(RECORDING)
+    with make_prometheus(tmp_path, recording, "127.0.0.1", tmp_path / "log") as simulated:
+        query = {"query": "kepler_node_package_joules_total", "time": "1700000006"}
+        answer = requests.get(f"{simulated.address}/api/v1/query", params=query, timeout=10).json()
+    assert answer["data"]["result"][0]["value"][1] == "60"

@@ -240,8 +240,7 @@ def test_the_next_start_is_quicker_and_a_killed_supervisor_takes_everything_with
     supervisor = running.state.supervisor
     assert supervisor
     os.kill(supervisor[0], signal.SIGKILL)
-    until(lambda: not processes(running.home), 20)
-    assert find() is None
+    until(lambda: not processes(running.home) and find() is None, 20)
     assert command("status").returncode == 3
 
 
