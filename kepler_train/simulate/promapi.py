@@ -17,6 +17,7 @@ from kepler_train.simulate.promql import Expression, QueryError, Selector, milli
 from kepler_train.simulate.store import Series, Store
 
 MAX_POINTS = 11_000
+MOST_SECONDS = 9e15  # what fits into 64 bits of milliseconds
 Parameters = dict[str, list[str]]
 
 
@@ -132,7 +133,7 @@ def _moment(given: Parameters, name: str, default: float | None = None) -> Any:
         return round(default * 1000) if math.isfinite(default) else default
     try:
         number = float(text)
-        if math.isfinite(number):
+        if abs(number) < MOST_SECONDS:
             return round(number * 1000)
     except ValueError:
         try:
@@ -153,7 +154,9 @@ def _step(text: str) -> int:
             step = milliseconds(text)
         except QueryError:
             raise bad_data(f'invalid parameter "step": cannot parse "{text}" to a valid duration') from None
-    if not step > 0 or math.isinf(step):
+    if step >= MOST_SECONDS * 1000:
+        raise bad_data(f'invalid parameter "step": cannot parse "{text}" to a valid duration. It overflows int64')
+    if not step > 0:
         raise bad_data(
             'invalid parameter "step": zero or negative query resolution step widths are not accepted.'
             " Try a positive integer"

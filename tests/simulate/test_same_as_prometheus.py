@@ -80,6 +80,7 @@ REFUSED = [
     ("query", {"query": ""}),
     ("query", {"query": '{job=""}'}),
     ("query", {"query": PACKAGE, "time": "yesterday"}),
+    ("query_range", {"query": PACKAGE, "start": START, "end": END, "step": "1e300"}),
     ("query_range", {"query": f"{PACKAGE}[5m]", **WHOLE}),
     ("query_range", {"query": PACKAGE, "start": START, "end": END, "step": 0}),
     ("query_range", {"query": PACKAGE, "start": START, "end": END, "step": "often"}),
