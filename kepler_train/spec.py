@@ -66,9 +66,7 @@ _VOCABULARY: dict[str, tuple[str, Callable[[], Collection[str]]]] = {
 class RunSpec(BaseModel):
     """All that decides the result of a run. Times are UTC, powers W, durations s."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True, validate_default=False
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=False)
 
     pipeline: str = Field(
         "default",
@@ -258,9 +256,12 @@ class RunSpec(BaseModel):
         if both is not None:
             data.setdefault("ABS_TRAINERS", both)
             data.setdefault("DYN_TRAINERS", both)
-        accepted = {name for field, info in cls.model_fields.items() for name in (field, info.validation_alias)}
+        # Airflow hands over every field of the form: a Tekton name that somebody typed wins over a default.
+        for field, info in cls.model_fields.items():
+            if info.validation_alias in data:
+                data[field] = data.pop(str(info.validation_alias))
         for name in data:
-            if name not in accepted:
+            if name not in cls.model_fields:
                 raise ValueError(unknown_name("parameter", str(name), list(cls.model_fields)))
         return data
 

@@ -15,6 +15,10 @@ from kepler_train.models.component import Matrix, Watts
 if TYPE_CHECKING:
     import xgboost
 
+# Frames have some ten thousand rows, and several models are trained at once: a second thread costs ten times what it
+# gives, because idle threads spin.
+THREADS = 1
+
 
 @dataclass(frozen=True)
 class TreesModel:
@@ -35,7 +39,7 @@ class TreesModel:
         """Read what `save` wrote."""
         import xgboost
 
-        booster = xgboost.Booster()
+        booster = xgboost.Booster({"nthread": THREADS})
         try:
             booster.load_model(file)
         except (xgboost.core.XGBoostError, ValueError) as error:

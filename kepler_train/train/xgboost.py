@@ -7,6 +7,7 @@ from typing import ClassVar
 from kepler_train.catalog import catalog
 from kepler_train.models import Matrix, TreesModel, Watts
 from kepler_train.models.artifact import ModelClass
+from kepler_train.models.trees import THREADS
 
 
 class XgboostFitTrainer:
@@ -22,8 +23,8 @@ class XgboostFitTrainer:
 
         settings = catalog().trainer(self.name).settings
         booster = xgboost.train(
-            {"learning_rate": settings["learning_rate"], "tree_method": "hist", "seed": seed, "verbosity": 1},
-            xgboost.QuantileDMatrix(X, y),
+            {"learning_rate": settings["learning_rate"], "tree_method": "hist", "seed": seed, "nthread": THREADS},
+            xgboost.QuantileDMatrix(X, y, nthread=THREADS),
             num_boost_round=settings["n_estimators"],
         )
         return TreesModel(booster)

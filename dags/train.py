@@ -1,0 +1,40 @@
+"""
+### Power models for Kepler
+
+Learns the power of a machine from what Kepler measured on it: takes raw samples of a window from Prometheus, checks
+them, turns counters into rates, removes idle power, trains one model per output type and trainer, judges them on rows
+they have not seen, and publishes those that pass.
+
+**Window.** A nightly run and a backfill learn from their data interval. A manual run learns from `start` to `end`,
+else from the last `window_seconds`.
+
+**Parameters** worth knowing: `prometheus` (address), `nodes` (when several are scraped), `schedule` (file of load
+phases, so that errors are told by workload), `abs_trainers` and `dyn_trainers`, `gate_mae` and `gate_mape` (what may
+be published), `publish_to` (folder or `s3://…`).
+
+**Results.** Files and manifests of each step are in the workspace under `runs/<pipeline>/<run id>/<step>/`; the log
+of `publish` names the place of the models. Their `README.md` is the report: error of every model by component, held
+out in three ways. A run in which a trainer failed is red, and publishes what is good.
+"""
+
+from __future__ import annotations
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import TriggerRule, chain
+
+from kepler_airflow.steps import models, step, step_in_parts
+from kepler_airflow.training import training_dag, wanted_pairs
+
+for source, group in wanted_pairs():
+    with training_dag(source, group, doc_md=__doc__):
+        plan = step("plan")
+        trained = step_in_parts("train", plan >> models())
+        # One failed trainer must not keep the others' models from being published …
+        judged = step("evaluate", trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+        published = step("publish")
+        # … nor the run from being red.
+        all_done = EmptyOperator(task_id="all_models_trained")
+
+        chain(plan, step("query"), step("validate"), step("extract"), step("isolate"), trained)
+        chain(trained, judged, step("export"), published, all_done)
+        chain(trained, all_done)

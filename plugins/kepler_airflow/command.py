@@ -1,0 +1,31 @@
+"""The command of a step, the same for every runtime. Strings are Airflow templates."""
+
+from __future__ import annotations
+
+from kepler_airflow.settings import settings
+
+PLAN = "plan"
+
+# A run has no data interval when it was triggered without a logical date.
+_INTERVAL = (
+    "{{ dag_run.data_interval_start.isoformat() if dag_run.data_interval_start else '' }}"
+    "/{{ dag_run.data_interval_end.isoformat() if dag_run.data_interval_end else '' }}"
+)
+
+
+def arguments(step: str, part: str = "") -> list[str]:
+    """Arguments of `kepler-train`."""
+    run = "{{ params.pipeline }}/{{ run_id }}"
+    chosen = ["--part", part] if part else []
+    return ["run-step", step, "--workspace", settings().workspace, "--run", run, *chosen]
+
+
+def environment(step: str) -> dict[str, str]:
+    """What only the plan needs: the run's parameters and its window, as Airflow knows them."""
+    if step != PLAN:
+        return {}
+    return {
+        "KEPLER_TRAIN_SPEC": "{{ params | tojson }}",
+        "KEPLER_TRAIN_INTERVAL": _INTERVAL,
+        "KEPLER_TRAIN_NOW": "{{ dag_run.run_after.isoformat() }}",
+    }

@@ -1,0 +1,30 @@
+"""What an exit code of a step means to Airflow, the same for every runtime."""
+
+from __future__ import annotations
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from kepler_train.errors import DataError, TryAgain, UserError
+
+_NEVER_RETRIED = {UserError.exit_code, DataError.exit_code}
+
+
+def raise_for(step: str, exit_code: int | None, said: str = "") -> None:
+    """Fail the task for good, fail it so that it is retried, or do nothing when the step is done.
+
+    `exit_code` is None when the step vanished without one, as a deleted pod does; a negative code, or one above
+    128, is the signal that ended it.
+    """
+    sentence = said.removeprefix("error: ").strip()
+    if exit_code == 0:
+        return
+    if exit_code in _NEVER_RETRIED:
+        raise AirflowFailException(sentence or f"The step {step} ended with exit code {exit_code}; see its log above.")
+    if exit_code == TryAgain.exit_code:
+        raise AirflowException(sentence or f"The step {step} asks to be tried again; see its log above.")
+    if exit_code is None:
+        raise AirflowException(f"The step {step} vanished before it was done; it is tried again.")
+    signal = -exit_code if exit_code < 0 else exit_code - 128
+    if signal > 0:
+        raise AirflowException(f"The step {step} was killed by signal {signal} before it was done; it is tried again.")
+    raise AirflowFailException(f"The step {step} ended with exit code {exit_code}: a bug; see the traceback above.")

@@ -1,0 +1,86 @@
+"""What an installation decides once, for all DAGs: read from the environment of Airflow's processes.
+
+| variable | meaning | default |
+|---|---|---|
+| KEPLER_TRAIN_RUNTIME | `local`: steps are processes of the worker; `pods`: each is a pod | local |
+| KEPLER_TRAIN_WORKSPACE | folder or s3://bucket/prefix for the files of runs | required |
+| KEPLER_TRAIN_DEFAULTS | JSON file with defaults of run parameters, shown in the trigger form | none |
+| KEPLER_TRAIN_PAIRS | DAGs to make, `source/group`, separated by commas | rapl-sysfs/BPFOnly |
+| KEPLER_TRAIN_SCHEDULE | cron expression (UTC) of the nightly run | 0 2 * * * |
+| KEPLER_TRAIN_IMAGE | pods: image of the steps | kepler-train-step:<version> |
+| KEPLER_TRAIN_NAMESPACE | pods: namespace | kepler-train |
+| KEPLER_TRAIN_POD_TEMPLATE | pods: template file | docker/step/pod.yaml |
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kepler_train import __version__
+from kepler_train.catalog import catalog
+from kepler_train.errors import UserError, unknown_name
+
+RUNTIMES = ("local", "pods")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The environment, read and checked."""
+
+    runtime: str
+    workspace: str
+    defaults: dict[str, Any]
+    pairs: list[tuple[str, str]]
+    schedule: str
+    image: str
+    namespace: str
+    pod_template: str
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this installation."""
+    runtime = os.environ.get("KEPLER_TRAIN_RUNTIME", "local")
+    if runtime not in RUNTIMES:
+        raise UserError(f"KEPLER_TRAIN_RUNTIME: {unknown_name('runtime', runtime, RUNTIMES)}")
+    workspace = os.environ.get("KEPLER_TRAIN_WORKSPACE", "")
+    if not workspace:
+        raise UserError("KEPLER_TRAIN_WORKSPACE is not set: name the folder or s3:// address for the files of runs.")
+    template = Path(__file__).resolve().parents[2] / "docker" / "step" / "pod.yaml"
+    return Settings(
+        runtime=runtime,
+        workspace=workspace,
+        defaults=_defaults(os.environ.get("KEPLER_TRAIN_DEFAULTS", "")),
+        pairs=_pairs(os.environ.get("KEPLER_TRAIN_PAIRS", "rapl-sysfs/BPFOnly")),
+        schedule=os.environ.get("KEPLER_TRAIN_SCHEDULE", "0 2 * * *"),
+        image=os.environ.get("KEPLER_TRAIN_IMAGE", f"kepler-train-step:{__version__}"),
+        namespace=os.environ.get("KEPLER_TRAIN_NAMESPACE", "kepler-train"),
+        pod_template=os.environ.get("KEPLER_TRAIN_POD_TEMPLATE", str(template)),
+    )
+
+
+def _defaults(file: str) -> dict[str, Any]:
+    if not file:
+        return {}
+    try:
+        found = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) cannot be read: {error}.") from None
+    if not isinstance(found, dict):
+        raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) must be a JSON object of run parameters.")
+    return found
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs = []
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        source, _, group = pair.partition("/")
+        catalog().source(source)
+        catalog().group(group)
+        pairs.append((source, group))
+    return pairs

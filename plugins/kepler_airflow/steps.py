@@ -1,0 +1,45 @@
+"""The one factory of step tasks: the runtime is chosen here, and DAG files do not know it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import task
+
+from kepler_airflow.settings import settings
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator, XComArg
+    from airflow.sdk.definitions.mappedoperator import MappedOperator
+
+
+def step(name: str, **options: Any) -> BaseOperator:
+    """A task that does a step of the run."""
+    return _operator()(task_id=name, step=name, **options)
+
+
+def step_in_parts(name: str, parts: XComArg, **options: Any) -> MappedOperator:
+    """Tasks that do a step in parts, one for each part that a task upstream names."""
+    return (
+        _operator().partial(task_id=name, step=name, map_index_template="{{ task.part }}", **options).expand(part=parts)
+    )
+
+
+@task
+def models(params: dict[str, Any]) -> list[str]:
+    """The models that the run's parameters ask for: one train task each."""
+    from kepler_train.spec import read_spec
+    from kepler_train.steps import models_of
+
+    return models_of(read_spec(dict(params)))
+
+
+def _operator() -> type[Any]:
+    if settings().runtime == "pods":
+        # Imported here only: the Kubernetes client costs every task process seconds that local steps do not need.
+        from kepler_airflow.pods import PodStep
+
+        return PodStep
+    from kepler_airflow.local import LocalStep
+
+    return LocalStep
