@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 import requests
+from typer.testing import CliRunner
+
+from kepler_train.cli.app import app
+from kepler_train.errors import UserError
 
 COMMAND = [sys.executable, "-c", "from kepler_train.cli import main; main()", "simulate"]
 
@@ -58,7 +62,7 @@ def test_a_server_that_cannot_start_says_why_and_ends_with_2(
 ) -> None:
     (tmp_path / "h.om").write_text("# EOF\n")
     filled = [part.format(file=tmp_path / "h.om") for part in arguments]
-    done = subprocess.run([*COMMAND, *filled], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    done = CliRunner().invoke(app, ["simulate", *filled])
+    assert isinstance(done.exception, UserError)
+    assert done.exception.exit_code == 2
+    assert sentence in str(done.exception)
