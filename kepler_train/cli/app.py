@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kepler_train.cli import local, simulate, steps
+from kepler_train.cli import everyday, local, simulate, steps
 from kepler_train.events import LogFormat, use_format
 
 app = typer.Typer(
@@ -17,6 +17,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Train, judge and publish power models for Kepler.",
 )
+for command in (everyday.query, everyday.validate, everyday.extract, everyday.isolate, everyday.train, everyday.export):
+    app.command()(command)
 app.command()(steps.run_step)
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(local.app, name="local")

@@ -9,6 +9,7 @@ from typing import Any
 
 import requests
 import stamina
+from stamina.instrumentation import RetryDetails
 
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.events import warn
@@ -25,6 +26,13 @@ class TooMuchAtOnce(KeplerTrainError):
     exit_code = 2
 
 
+def _announce(details: RetryDetails) -> None:
+    warn(f"{details.caused_by} Trying again in {details.wait_for:.1f} s.")
+
+
+stamina.instrumentation.set_on_retry_hooks([_announce])
+
+
 class Prometheus:
     """A server that speaks the Prometheus HTTP API: Prometheus, Thanos, Mimir, VictoriaMetrics."""
 
@@ -36,7 +44,9 @@ class Prometheus:
 
     def series(self, selector: str, start: float, end: float) -> list[Labels]:
         """The labels of every series of `selector` with samples in the window (Unix s)."""
-        found: list[Labels] = self._call("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
+        found = self._call("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
+        if not isinstance(found, list):
+            raise UserError(f"{self.url} answered something else than series: is it the address of Prometheus?")
         return found
 
     def raw(self, selector: str, start: float, end: float) -> list[dict[str, Any]]:
@@ -47,6 +57,8 @@ class Prometheus:
         """
         milliseconds = round((end - start) * 1000) + 1
         data = self._call("query", {"query": f"{selector}[{milliseconds}ms]", "time": f"{end:.3f}"})
+        if not isinstance(data, dict) or not isinstance(data.get("result"), list):
+            raise UserError(f"{self.url} answered something else than samples: is it the address of Prometheus?")
         result: list[dict[str, Any]] = data["result"]
         return result
 
@@ -64,8 +76,12 @@ class Prometheus:
             answer = self._session.post(
                 f"{self.url}/api/v1/{path}", data=parameters, timeout=_TIMEOUT, auth=self._auth, allow_redirects=False
             )
+        except requests.ConnectTimeout:
+            raise TryAgain(f"Prometheus at {self.url} cannot be reached within {_TIMEOUT[0]} s.") from None
         except requests.Timeout:
             raise TryAgain(f"Prometheus at {self.url} did not answer within {_TIMEOUT[1]} s.") from None
+        except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError):
+            raise TryAgain(f"Prometheus at {self.url} sent an answer that breaks off.") from None
         except requests.ConnectionError as error:
             raise TryAgain(f"Prometheus at {self.url} cannot be reached: {_reason(error)}.") from None
         except requests.RequestException as error:
@@ -89,14 +105,14 @@ class Prometheus:
             raise UserError(
                 f"{self.url} answered {status} with a page, not with JSON: is it the address of Prometheus?"
             ) from None
-        if status == 422:
-            raise TooMuchAtOnce(f"Prometheus at {self.url} refuses the query: {body.get('error')}.")
         if not isinstance(body, dict) or body.get("status") != "success":
             said = body.get("error") if isinstance(body, dict) else _excerpt(answer)
+            if status == 422:
+                raise TooMuchAtOnce(f"Prometheus at {self.url} refuses the query: {said}.")
             raise UserError(f"Prometheus at {self.url} answered {status}: {said}.")
         for warning in body.get("warnings") or []:
             warn(f"Prometheus at {self.url} warns: {warning}")
-        return body["data"]
+        return body.get("data")
 
 
 def _authorization() -> dict[str, str]:

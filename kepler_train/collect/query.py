@@ -39,6 +39,7 @@ class Chunk:
 
 def query(server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, out: Path) -> Figures:
     """Write every raw sample of the window, a file per metric, and answer what was found."""
+    start, end = round(start, 3), round(end, 3)  # Prometheus knows milliseconds, and so do the edges of chunks
     found: dict[str, list[Chunk]] = {}
     series = 0
     for metric in want.metrics:
@@ -63,9 +64,9 @@ def query(server: Prometheus, want: Wanted, nodes: list[str], start: float, end:
 
 def _chunks(selector: str, columns: pa.Schema, series: int, start: float, end: float) -> Iterator[Chunk]:
     length = min(max(_SAMPLES_PER_CHUNK / series * _ASSUMED_SCRAPE, _SHORTEST), _LONGEST)
-    after = start - 0.001  # the first chunk takes a sample at the very start of the window
+    after = round(start - 0.001, 3)  # the first chunk takes a sample at the very start of the window
     while after < end:
-        until = min(after + length, end)
+        until = min(round(after + length, 3), end)
         yield Chunk(selector, columns, after, until)
         after = until
 
@@ -93,11 +94,20 @@ def _download(server: Prometheus, found: dict[str, list[Chunk]], out: Path) -> i
                 open_files.close()
                 writer = pq.ParquetWriter(out / f"{metric}.parquet", found[metric][0].columns, compression="zstd")
                 current = metric, open_files.enter_context(writer)
-            for rows in future.result():
+            for rows in _result(future, pool):
                 current[1].write_table(rows)
                 samples += len(rows.column(VALUE).combine_chunks().values) if len(rows) else 0
             shown.advance(1, f"{samples:,} samples")
     return samples
+
+
+def _result(future: Future[list[pa.Table]], pool: ThreadPoolExecutor) -> list[pa.Table]:
+    """What was fetched; after a failure nothing more is asked for."""
+    try:
+        return future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
 
 
 def _fetch(server: Prometheus, chunk: Chunk) -> list[pa.Table]:
@@ -107,7 +117,7 @@ def _fetch(server: Prometheus, chunk: Chunk) -> list[pa.Table]:
     except TooMuchAtOnce:
         if chunk.until - chunk.after <= _SHORTEST:
             raise
-        middle = (chunk.after + chunk.until) / 2
+        middle = round((chunk.after + chunk.until) / 2, 3)
         halves = (
             Chunk(chunk.selector, chunk.columns, chunk.after, middle),
             Chunk(chunk.selector, chunk.columns, middle, chunk.until),

@@ -78,15 +78,16 @@ def _missing(
     return [named.get(feature, feature) for feature in features if node not in metrics.get(named.get(feature, ""), {})]
 
 
-def check_verdict(spec: RunSpec, found: dict[str, Any]) -> None:
-    """Refuse samples from which nothing that was asked for can be trained."""
-    window = f"between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC" if spec.start else ""
+def check_verdict(spec: RunSpec, found: dict[str, Any], *, every_group: bool = True) -> None:
+    """Refuse samples that lack a group that was asked for, or, of many that were looked at, all of them."""
+    window = f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC" if spec.start else ""
+    one_will_do = not every_group and any(state["valid"] for state in found["groups"].values())
     for group, state in found["groups"].items():
-        if not state["valid"]:
+        if not state["valid"] and not one_will_do:
             node, missing = next(iter(state["missing"].items()))
             versions = catalog().dialect(found["dialect"]).kepler_versions
             raise DataError(
-                f"No data for feature group {group} on node {node or 'without a name'} {window}:"
+                f"No data for feature group {group} on node {node or 'without a name'}{window}:"
                 f" {', '.join(missing)} missing. Kepler {versions} may not export it there;"
                 " choose another group or check the exporter."
             )
@@ -97,4 +98,4 @@ def check_verdict(spec: RunSpec, found: dict[str, Any]) -> None:
     ]
     energy = [metric for metric in found["metrics"] if "_joules_" in metric and found["metrics"][metric]]
     if energy and len(still) == len(energy):
-        raise DataError(f"The energy counters never move {window}: the meter of this machine is not working.")
+        raise DataError(f"The energy counters never move{window}: the meter of this machine is not working.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kepler_train.catalog import Dialect, catalog
@@ -44,6 +44,12 @@ def wanted(spec: RunSpec, name: str) -> Wanted:
     }
     features = {metric for group in spec.feature_groups for metric in feature_metrics(spec, group, dialect).values()}
     return Wanted(name, dialect.node_label, sorted(prefixed(m, spec) for m in energy), sorted(features))
+
+
+def every_group(third_party: Collection[str]) -> list[str]:
+    """The feature groups that could be asked for: all, less those that need metrics which nobody listed."""
+    groups = catalog().feature_groups
+    return [name for name, group in groups.items() if third_party or group.third_party != "required"]
 
 
 def feature_metrics(spec: RunSpec, group: str, dialect: Dialect) -> dict[str, str]:

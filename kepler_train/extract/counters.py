@@ -39,7 +39,9 @@ class Accumulated:
 
     @classmethod
     def of(cls, times: Floats, values: Floats, longest: float) -> Accumulated:
-        """Accumulate what is known exactly; steps longer than `longest` seconds are gaps."""
+        """Accumulate what is known exactly; steps longer than `longest` seconds are gaps, and so are NaN and Inf."""
+        known = np.isfinite(values)
+        times, values = times[known], values[known]
         elapsed = np.diff(times)
         exact = (elapsed <= longest) & (np.diff(values) >= 0)
         total = np.concatenate([[0.0], np.cumsum(np.where(exact, increments(values), 0.0))])

@@ -57,6 +57,9 @@ class Grid:
 def node_frames(samples: Path, spec: RunSpec, dialect: str, schedule: Schedule) -> dict[str, Frames]:
     """Frames of every node in the samples; nodes are never mixed."""
     power = _energy(samples, spec, dialect)
+    if not power:
+        sources = ", ".join(spec.energy_sources)
+        raise DataError(f"The samples have no energy counters of {sources}: choose a source that was collected.")
     work = _features(samples, spec, dialect)
     frames = {}
     for node in sorted({node for node, _ in power}):

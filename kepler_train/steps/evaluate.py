@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,12 @@ EVALUATION = "evaluation.json"
 
 
 def evaluate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Judge the models of the run that were trained."""
+    return judge_models(inputs.parts("train"), spec, out)
+
+
+def judge_models(trained: Mapping[str, Path], spec: RunSpec, out: Path) -> Figures:
     """Judge each model by its held-out predictions; the gate looks at the blocked error of the worst component."""
-    trained = inputs.parts("train")
     models = {part: judge(pd.read_parquet(folder / HELD_OUT), spec) for part, folder in trained.items()}
     missing = [part for part in models_of(spec) if part not in trained]
     for part, verdict in models.items():

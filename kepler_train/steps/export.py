@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -18,10 +19,17 @@ from kepler_train.workspace import Figures, Inputs
 
 
 def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Export the models of the run."""
+    folders = inputs.folder("isolate"), inputs.folder("evaluate")
+    return export_models(inputs.parts("train"), *folders, spec, inputs.run.name, out)
+
+
+def export_models(
+    trained: Mapping[str, Path], isolated: Path, evaluated: Path, spec: RunSpec, run: str, out: Path
+) -> Figures:
     """Write `<pipeline>/…` for every passing model, and a report on all of them."""
-    evaluation = json.loads((inputs.folder("evaluate") / EVALUATION).read_text(encoding="utf-8"))
-    idle = json.loads((inputs.folder("isolate") / IDLE_POWER).read_text(encoding="utf-8"))
-    trained = inputs.parts("train")
+    evaluation = json.loads((evaluated / EVALUATION).read_text(encoding="utf-8"))
+    idle = json.loads((isolated / IDLE_POWER).read_text(encoding="utf-8"))
     home = out / spec.pipeline
     home.mkdir()
     passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
@@ -30,5 +38,5 @@ def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     export_pipeline(home, spec, passing)
     held_out = {part: pd.read_parquet(folder / HELD_OUT) for part, folder in trained.items()}
     plot_held_out(held_out, home / PLOT)
-    write_report(home / REPORT, spec, evaluation, idle, inputs.run.name)
+    write_report(home / REPORT, spec, evaluation, idle, run)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

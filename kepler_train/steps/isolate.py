@@ -18,9 +18,18 @@ from kepler_train.workspace import Figures, Inputs
 IDLE_POWER = "idle.json"
 
 
+def attributed(group: str) -> str:
+    """The file of container rows with their share of power, by the main feature of a group."""
+    return f"containers_{group}.parquet"
+
+
 def isolate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Remove idle power from the frames of the run."""
+    return isolate_frames(inputs.folder("extract"), spec, out)
+
+
+def isolate_frames(extracted: Path, spec: RunSpec, out: Path) -> Figures:
     """Write the node frame with dynamic power, the idle power removed, and attributed rows by feature group."""
-    extracted = inputs.folder("extract")
     dynamic, idle = remove_idle(pd.read_parquet(extracted / NODE), spec.isolator)
     dynamic.to_parquet(out / NODE, index=False)
     (out / IDLE_POWER).write_text(json.dumps(idle.to_dict("index"), indent=1), encoding="utf-8")
@@ -31,5 +40,5 @@ def isolate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     for group in spec.feature_groups:
         features = catalog().features_of(group, spec.thirdparty_metrics)
         rows = attribute(containers, dynamic, catalog().group(group), features)
-        rows.to_parquet(out / f"containers_{group}.parquet", index=False)
+        rows.to_parquet(out / attributed(group), index=False)
     return {"isolator": spec.isolator, "attribution": RULE, "rows": len(dynamic)}

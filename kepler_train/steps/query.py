@@ -13,6 +13,11 @@ from kepler_train.workspace import Figures, Inputs
 
 
 def query(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  # the plan is the spec
+    """Write the samples of the run's window."""
+    return query_samples(spec, out)
+
+
+def query_samples(spec: RunSpec, out: Path) -> Figures:
     """Ask for every metric that the spec needs, once for all groups and sources."""
     server = Prometheus(spec.prometheus)
     start, end = (moment.timestamp() for moment in spec.window)

@@ -14,6 +14,7 @@ from kepler_train.isolate.attribution import RULE
 from kepler_train.models import PowerModel, save_model
 from kepler_train.spec import RunSpec
 from kepler_train.steps.extract import NODE
+from kepler_train.steps.isolate import attributed
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import held_out
 from kepler_train.train.protocols import workloads_or_blocks
@@ -24,10 +25,15 @@ HELD_OUT, MODEL = "held_out.parquet", "model"
 
 
 def train(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-    """Fit the model that the part names, save and re-load it, and hold rows out by every protocol."""
-    source, output_type, group, trainer = inputs.part.split("/")
-    frame = pd.read_parquet(inputs.folder("extract" if output_type == "AbsPower" else "isolate") / NODE)
-    containers = pd.read_parquet(inputs.folder("isolate") / f"containers_{group}.parquet")
+    """Train the model that the part names."""
+    return train_part(inputs.folder("extract"), inputs.folder("isolate"), inputs.part, spec, out)
+
+
+def train_part(extracted: Path, isolated: Path, part: str, spec: RunSpec, out: Path) -> Figures:
+    """Fit a model on frames, save and re-load it, and hold rows out by every protocol."""
+    source, output_type, group, trainer = part.split("/")
+    frame = pd.read_parquet((extracted if output_type == "AbsPower" else isolated) / NODE)
+    containers = pd.read_parquet(isolated / attributed(group))
     return train_one(frame, containers, spec, source, output_type, group, trainer, out)
 
 

@@ -1,0 +1,289 @@
+"""The everyday commands: the same work as the steps of a run, on files of one's own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kepler_train.cli import options as o
+from kepler_train.cli.files import (
+    data_path,
+    is_query,
+    model_path,
+    named,
+    query_samples,
+    scratch,
+    table_path,
+    whole_file,
+    whole_folder,
+)
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import say
+
+if TYPE_CHECKING:
+    from kepler_train.spec import RunSpec
+
+
+class Format(StrEnum):
+    """How samples are written."""
+
+    PARQUET = "parquet"
+    JSON = "json"
+
+
+def query(
+    output: o.Output = "kepler_query",
+    server: Annotated[str, typer.Option(help="Address of Prometheus; http://127.0.0.1:9090 by default.")] = "",
+    start_time: Annotated[str, typer.Option(help="Start of the window, as 2026-11-14T02:00:00Z.")] = "",
+    end_time: Annotated[str, typer.Option(help="End of the window.")] = "",
+    interval: Annotated[float, typer.Option(help="Length of the window in seconds; alone: up to now.")] = 0,
+    benchmark_window: Annotated[
+        str, typer.Option("-i", "--input", help="Benchmark whose window is taken from <name>.json.")
+    ] = "",
+    benchmark: Annotated[str, typer.Option(help="Write the window to <name>.json.")] = "",
+    machine_id: o.Machine = "",
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    thirdparty_metrics: o.ThirdParty = "",
+    metric_prefix: o.Prefix = "",
+    nodes: o.Nodes = "",
+    dialect: Annotated[str, typer.Option(help="Metric names: legacy (Kepler up to 0.9) or current.")] = "",
+    form: Annotated[Format, typer.Option("--format", help="Parquet: a folder; JSON: one file.")] = Format.PARQUET,
+) -> None:
+    """Collect raw samples of a window from Prometheus.
+
+    All feature groups and power meters are asked for unless some are named.
+    """
+    from datetime import UTC, datetime
+
+    from kepler_train.catalog import catalog
+    from kepler_train.collect.benchmark import read_benchmark, write_benchmark
+    from kepler_train.collect.wanted import every_group
+    from kepler_train.steps.plan import plan_window
+
+    if bool(benchmark_window) + bool(start_time or end_time or interval) != 1:
+        raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
+    start, end = read_benchmark(named(benchmark_window, ".json")) if benchmark_window else (start_time, end_time)
+    spec = o.spec_of(
+        prometheus=server,
+        start=start,
+        end=end,
+        window_seconds=interval,
+        machine_id=machine_id,
+        output_types=[] if feature_group else ["AbsPower"],  # one that every group has
+        energy_sources=energy_source or list(catalog().energy_sources),
+        feature_groups=feature_group or every_group(thirdparty_metrics),
+        thirdparty_metrics=thirdparty_metrics,
+        metric_prefix=metric_prefix,
+        nodes=nodes,
+        dialect=dialect,
+    )
+    start, end = plan_window(spec, datetime.now(UTC))
+    spec = spec.model_copy(update={"start": start, "end": end})
+    written = _query(spec, output, form)
+    if benchmark:
+        with whole_file(named(benchmark, ".json")) as file:
+            write_benchmark(file, start, end)
+    say(f"Wrote {written}.")
+
+
+def _query(spec: RunSpec, output: str, form: Format) -> str:
+    from kepler_train.collect.exchange import export_json
+    from kepler_train.steps.query import query_samples as collect
+
+    if form is Format.JSON:
+        place = named(output, ".json")
+        with scratch() as samples, whole_file(place) as file:
+            figures = collect(spec, samples)
+            export_json(samples, file)
+    else:
+        place = data_path(output)
+        with whole_folder(place, is_query) as samples:
+            figures = collect(spec, samples)
+    return f"{place}: {figures['metrics']} metrics, {figures['series']:,} series, {figures['samples']:,} samples"
+
+
+def validate(
+    query_name: o.Input = "kepler_query",
+    output: Annotated[str, typer.Option("-o", "--output", help="JSON file of the verdict.")] = "",
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    thirdparty_metrics: o.ThirdParty = "",
+    metric_prefix: o.Prefix = "",
+) -> None:
+    """Say what a query holds and which feature groups are complete.
+
+    Without --feature-group all are looked at, and one that is complete will do.
+    """
+    from contextlib import nullcontext
+
+    from kepler_train.collect.wanted import every_group
+    from kepler_train.steps.validate import VERDICT, judge_samples
+
+    spec = o.spec_of(
+        output_types=[] if feature_group else ["AbsPower"],
+        energy_sources=energy_source,
+        feature_groups=feature_group or every_group(thirdparty_metrics),
+        thirdparty_metrics=thirdparty_metrics,
+        metric_prefix=metric_prefix,
+    )
+    with (
+        query_samples(query_name) as samples,
+        scratch() as work,
+        whole_file(named(output, ".json")) if output else nullcontext(work / VERDICT) as file,
+    ):
+        judge_samples(samples, spec, file, every_group=bool(feature_group))
+
+
+def extract(
+    query_name: o.Input = "kepler_query",
+    output: o.Output = "extracted",
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    output_type: o.OutputType = "AbsPower",
+    extractor: o.Extractor = "",
+    thirdparty_metrics: o.ThirdParty = "",
+    metric_prefix: o.Prefix = "",
+    schedule: o.ScheduleFile = "",
+) -> None:
+    """Turn the counters of a query into rates and watts: a table, .parquet or .csv.
+
+    AbsPower has a row per window and node; DynPower one per window and container, with the power of its node.
+    """
+    from kepler_train.extract.table import write_table
+    from kepler_train.steps.pipeline import extract_table
+
+    spec = o.spec_of(
+        energy_sources=energy_source,
+        feature_groups=feature_group,
+        output_types=output_type,
+        extractor=extractor,
+        thirdparty_metrics=thirdparty_metrics,
+        metric_prefix=metric_prefix,
+    )
+    o.only_one(spec)
+    place = table_path(output)
+    with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
+        table = extract_table(samples, spec, o.schedule_of(schedule), work)
+        write_table(table, file)
+    say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
+
+
+def isolate(
+    query_name: o.Input = "kepler_query",
+    output: o.Output = "isolated",
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    output_type: o.OutputType = "DynPower",
+    extractor: o.Extractor = "",
+    isolator: o.Isolator = "",
+    target_hints: o.TargetHints = "",
+    bg_hints: o.BgHints = "",
+    thirdparty_metrics: o.ThirdParty = "",
+    metric_prefix: o.Prefix = "",
+    schedule: o.ScheduleFile = "",
+) -> None:
+    """Remove idle power and share the rest among containers: a table, .parquet or .csv."""
+    from kepler_train.extract.table import write_table
+    from kepler_train.steps.pipeline import isolate_table
+
+    spec = o.spec_of(
+        energy_sources=energy_source,
+        feature_groups=feature_group,
+        output_types=output_type,
+        extractor=extractor,
+        isolator=isolator,
+        target_hints=target_hints,
+        bg_hints=bg_hints,
+        thirdparty_metrics=thirdparty_metrics,
+        metric_prefix=metric_prefix,
+    )
+    o.only_one(spec)
+    if spec.output_types != ["DynPower"]:
+        raise UserError("AbsPower keeps its idle power: `kepler-train extract` has its rows.")
+    o.check_methods(spec)
+    place = table_path(output)
+    with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
+        table = isolate_table(samples, spec, o.schedule_of(schedule), work)
+        write_table(table, file)
+    say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
+
+
+def train(
+    pipeline_name: o.Pipeline,
+    query_name: o.Input = "kepler_query",
+    machine_id: o.Machine = "",
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    output_type: o.OutputType = "",
+    abs_trainers: Annotated[str, typer.Option(help="Trainers for AbsPower.")] = "",
+    dyn_trainers: Annotated[str, typer.Option(help="Trainers for DynPower.")] = "",
+    extractor: o.Extractor = "",
+    isolator: o.Isolator = "",
+    target_hints: o.TargetHints = "",
+    bg_hints: o.BgHints = "",
+    thirdparty_metrics: o.ThirdParty = "",
+    metric_prefix: o.Prefix = "",
+    nodes: o.Nodes = "",
+    schedule: o.ScheduleFile = "",
+) -> None:
+    """Train power models from a query, judge them, and keep those that pass in MODEL_PATH/<pipeline>."""
+    from kepler_train.collect.samples import window_of
+    from kepler_train.export.database import is_pipeline
+    from kepler_train.steps import models_of
+    from kepler_train.steps.pipeline import train_pipeline
+
+    asked = o.spec_of(
+        pipeline=pipeline_name,
+        machine_id=machine_id,
+        energy_sources=energy_source,
+        feature_groups=feature_group,
+        output_types=output_type,
+        abs_trainers=abs_trainers,
+        dyn_trainers=dyn_trainers,
+        extractor=extractor,
+        isolator=isolator,
+        target_hints=target_hints,
+        bg_hints=bg_hints,
+        thirdparty_metrics=thirdparty_metrics,
+        metric_prefix=metric_prefix,
+        nodes=nodes,
+    )
+    o.check_methods(asked)
+    home = model_path(pipeline_name)
+    with query_samples(query_name) as samples, scratch() as work, whole_folder(home, is_pipeline) as place:
+        start, end = window_of(samples)
+        spec = asked.model_copy(update={"start": start, "end": end})
+        figures = train_pipeline(samples, spec, o.schedule_of(schedule), query_name, work, place.parent)
+        if not figures["models"]:
+            raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
+    say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")
+    if figures["trained"] < len(models_of(spec)):
+        raise DataError(f"{len(models_of(spec)) - figures['trained']} models could not be trained.")
+
+
+def export(
+    pipeline_name: o.Pipeline,
+    output: Annotated[str, typer.Option("-o", "--output", help="Folder of the model database, as MODEL_DB/models.")],
+    publisher: Annotated[str, typer.Option(help="Account named as publisher.")] = "",
+    benchmark: Annotated[str, typer.Option(help="Benchmark whose start is the time of collection.")] = "",
+    collect_date: Annotated[str, typer.Option(help="Time of collection, as 2026-11-14T02:00:00Z.")] = "",
+    zip_archives: Annotated[Literal["true", "false"], typer.Option("--zip", help="With a zip per model.")] = "true",
+) -> None:
+    """Copy a trained pipeline into a model database."""
+    from pathlib import Path
+
+    from kepler_train.collect.benchmark import read_benchmark
+    from kepler_train.export.database import copy_pipeline, is_pipeline
+
+    if benchmark and collect_date:
+        raise UserError("Name the time of collection in one way: --benchmark or --collect-date.")
+    collected = o.spec_of(pipeline=pipeline_name, start=collect_date).start
+    if benchmark:
+        collected = read_benchmark(named(benchmark, ".json"))[0]
+    place = Path(output).expanduser() / pipeline_name
+    with whole_folder(place, is_pipeline) as folder:
+        models = copy_pipeline(model_path(pipeline_name), folder, publisher, collected, zip_archives == "true")
+    say(f"Wrote {place}: {models} models.")

@@ -1,0 +1,98 @@
+"""Files by the names that people type: below DATAPATH or MODEL_PATH; outputs appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kepler_train.errors import UserError
+
+
+def data_path(name: str) -> Path:
+    """A file or folder of data: a relative name is below DATAPATH."""
+    return Path(os.environ.get("DATAPATH") or ".").expanduser() / Path(name).expanduser()
+
+
+def model_path(name: str) -> Path:
+    """A pipeline's folder: a relative name is below MODEL_PATH."""
+    return Path(os.environ.get("MODEL_PATH") or "models").expanduser() / Path(name).expanduser()
+
+
+def named(name: str, suffix: str) -> Path:
+    """A file of data, with the suffix that people leave out."""
+    path = data_path(name)
+    return path if path.suffix == suffix else path.with_name(path.name + suffix)
+
+
+def table_path(name: str) -> Path:
+    """A table of data: CSV or Parquet by its suffix, Parquet without one."""
+    return data_path(name) if Path(name).suffix in (".csv", ".parquet") else named(name, ".parquet")
+
+
+@contextmanager
+def query_samples(name: str) -> Iterator[Path]:
+    """The folder of samples that a query left, or its kepler_query.json as such a folder."""
+    folder, file = data_path(name), named(name, ".json")
+    if folder.is_dir() and file.is_file() and not name.endswith("/"):
+        raise UserError(f"There are both {folder}/ and {file}: write {name}/ or {name}.json for the one you mean.")
+    if file.is_file() and not name.endswith("/"):
+        from kepler_train.collect.exchange import import_json
+
+        with scratch() as samples:
+            import_json(file, samples)
+            yield samples
+    elif folder.is_dir() and any(folder.glob("*.parquet")):
+        yield folder
+    else:
+        raise UserError(f"There is no query {folder}: neither a folder of samples nor {file.name}.")
+
+
+@contextmanager
+def scratch(beside: Path | None = None) -> Iterator[Path]:
+    """An empty folder that disappears afterwards, on the file system of `beside` if that is given."""
+    if beside is None:
+        with tempfile.TemporaryDirectory(prefix="kepler-train-") as folder:
+            yield Path(folder)
+        return
+    try:
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        own = Path(tempfile.mkdtemp(prefix=f".{beside.name}-", dir=beside.parent))
+    except OSError as error:
+        raise UserError(f"{beside} cannot be written: {error.strerror}. Choose another place.") from None
+    try:
+        yield own
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file to write to; it takes the name `path` when all went well."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder: choose another name for the file.")
+    with scratch(path) as folder:
+        yield folder / path.name
+        (folder / path.name).replace(path)
+
+
+@contextmanager
+def whole_folder(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """A folder to make; it takes the name `path` when all went well, and the place of an earlier result."""
+    there = path.is_dir() and any(path.iterdir())
+    if (there and not replaceable(path)) or (path.exists() and not path.is_dir()):
+        raise UserError(f"{path} holds something else and is left as it is: choose another name.")
+    with scratch(path) as folder:
+        new = folder / path.name
+        yield new
+        if path.exists():
+            path.rename(folder / "earlier")
+        new.rename(path)
+
+
+def is_query(folder: Path) -> bool:
+    """Whether a folder holds samples and nothing else."""
+    return all(file.suffix == ".parquet" for file in folder.iterdir())

@@ -1,0 +1,68 @@
+"""Options that the everyday commands share, by the names that users of Kepler know; lists are separated by commas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kepler_train.errors import UserError
+
+if TYPE_CHECKING:
+    from kepler_train.collect.schedule import Schedule
+    from kepler_train.spec import RunSpec
+
+Input = Annotated[str, typer.Option("-i", "--input", help="The query: its folder, or kepler_query.json.")]
+Output = Annotated[str, typer.Option("-o", "--output", help="What to write, below DATAPATH.")]
+Pipeline = Annotated[str, typer.Option("-p", "--pipeline-name", help="Name of the pipeline.")]
+Source = Annotated[str, typer.Option("-e", "--energy-source", help="Power meters, as rapl-sysfs or acpi.")]
+Group = Annotated[str, typer.Option("-fg", "--feature-group", help="Feature groups, as BPFOnly.")]
+OutputType = Annotated[str, typer.Option("-ot", "--output-type", help="AbsPower or DynPower.")]
+Machine = Annotated[str, typer.Option("--id", help="Name of the measured machine.")]
+Nodes = Annotated[str, typer.Option("--nodes", help="Nodes to take; by default the one that is there.")]
+Prefix = Annotated[str, typer.Option("--metric-prefix", help="What Kepler's metric names start with.")]
+ThirdParty = Annotated[str, typer.Option("--thirdparty-metrics", help="Metrics of other exporters, as features.")]
+ScheduleFile = Annotated[str, typer.Option("--schedule", help="JSON of the load phases; else blocks of time.")]
+Extractor = Annotated[str, typer.Option("--extractor", help="How counters become rates.")]
+Isolator = Annotated[str, typer.Option("--isolator", help="How idle power is removed: min or none.")]
+TargetHints = Annotated[str, typer.Option("--target-hints", help="Parts of pod names that are the load.")]
+BgHints = Annotated[str, typer.Option("--bg-hints", help="Parts of pod names that are background.")]
+
+
+def spec_of(**given: Any) -> RunSpec:
+    """The spec that the options describe; an option that was not given has the spec's default."""
+    from kepler_train.spec import read_spec
+
+    return read_spec({name: value for name, value in given.items() if value}, "The options")
+
+
+def only_one(spec: RunSpec) -> None:
+    """A table has one feature group, one source and one output type."""
+    for option, values in (
+        ("--energy-source", spec.energy_sources),
+        ("--feature-group", spec.feature_groups),
+        ("--output-type", spec.output_types),
+    ):
+        if len(values) != 1:
+            raise UserError(f"{option} {','.join(values)}: a table holds one of them, choose one.")
+
+
+def check_methods(spec: RunSpec) -> None:
+    """Refuse what this version does not have, before any work, and say what it will not look at."""
+    from kepler_train.events import warn
+    from kepler_train.isolate.isolators import check_isolator
+    from kepler_train.train.trainer import check_trainer
+
+    check_isolator(spec.isolator)
+    for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
+        check_trainer(trainer)
+    if spec.target_hints or spec.bg_hints:
+        warn(f"The isolator {spec.isolator} takes no hints: --target-hints and --bg-hints change nothing.")
+
+
+def schedule_of(name: str) -> Schedule:
+    """The load phases in a file of data; no name, no phases."""
+    from kepler_train.cli.files import data_path
+    from kepler_train.collect.schedule import read_schedule
+
+    return read_schedule(name if "://" in name else str(data_path(name)) if name else "")

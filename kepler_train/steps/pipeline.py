@@ -1,0 +1,74 @@
+"""A whole pipeline on files of this machine: the steps after the query, one after the other, without a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from kepler_train.catalog import catalog
+from kepler_train.collect.schedule import Schedule
+from kepler_train.collect.verdict import check_verdict, verdict
+from kepler_train.errors import DataError
+from kepler_train.events import warn
+from kepler_train.extract.table import training_table, with_node_power
+from kepler_train.spec import RunSpec
+from kepler_train.steps import models_of
+from kepler_train.steps.evaluate import judge_models
+from kepler_train.steps.export import export_models
+from kepler_train.steps.extract import CONTAINERS, NODE, extract_samples
+from kepler_train.steps.isolate import attributed, isolate_frames
+from kepler_train.steps.train import train_part
+from kepler_train.workspace import Figures
+
+
+def extract_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
+    """Rows of the node for AbsPower; of its containers, with the power of the whole node, for DynPower."""
+    _extract(samples, spec, schedule, scratch)
+    rows = pd.read_parquet(scratch / NODE)
+    if spec.output_types == ["DynPower"]:
+        rows = with_node_power(pd.read_parquet(scratch / CONTAINERS), rows)
+    return _table(rows, spec)
+
+
+def isolate_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
+    """Rows of containers with their share of the node's dynamic power."""
+    _extract(samples, spec, schedule, scratch)
+    isolated = scratch / "isolate"
+    isolated.mkdir()
+    isolate_frames(scratch, spec, isolated)
+    return _table(pd.read_parquet(isolated / attributed(spec.feature_groups[0])), spec)
+
+
+def train_pipeline(samples: Path, spec: RunSpec, schedule: Schedule, run: str, scratch: Path, out: Path) -> Figures:
+    """Train every model that is asked for, judge all, and write `<pipeline>/…` with those that pass the gate."""
+    extracted, isolated, evaluated = (scratch / step for step in ("extract", "isolate", "evaluate"))
+    for folder in (extracted, isolated, evaluated):
+        folder.mkdir()
+    _extract(samples, spec, schedule, extracted)
+    isolate_frames(extracted, spec, isolated)
+    trained: dict[str, Path] = {}
+    for part in models_of(spec):
+        folder = scratch / "train" / part
+        folder.mkdir(parents=True)
+        try:
+            train_part(extracted, isolated, part, spec, folder)
+        except DataError as error:
+            warn(f"{part} cannot be trained: {error}")
+        else:
+            trained[part] = folder
+    if not trained:
+        raise DataError(f"None of the {len(models_of(spec))} models could be trained: the lines above say why.")
+    judge_models(trained, spec, evaluated)
+    return export_models(trained, isolated, evaluated, spec, run, out) | {"trained": len(trained)}
+
+
+def _extract(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> None:
+    check_verdict(spec, verdict(spec, samples))
+    extract_samples(samples, spec, schedule, out)
+
+
+def _table(rows: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
+    """The rows of the one feature group and the one source of the spec."""
+    features = catalog().features_of(spec.feature_groups[0], spec.thirdparty_metrics)
+    return training_table(rows, features, spec.energy_sources[0])
