@@ -58,20 +58,24 @@ def _plan(file: Path | None, text: str, interval: str, now: str) -> RunSpec:
             asked = read_spec(json.loads(text or "{}"))
         except json.JSONDecodeError as error:
             raise UserError(f"KEPLER_TRAIN_SPEC is not JSON: {error}.") from None
-    start, _, end = interval.partition("/")
-    window = plan_window(
-        asked,
-        _time(now) if now else datetime.now(UTC),
-        (_time(start), _time(end)) if start and end else None,
-    )
+    window = plan_window(asked, _time(now) if now else datetime.now(UTC), _interval(interval))
     return asked.model_copy(update={"start": window[0], "end": window[1]})
+
+
+def _interval(text: str) -> tuple[datetime, datetime] | None:
+    """Two times; a run without a data interval has neither."""
+    start, _, end = text.partition("/")
+    if bool(start) != bool(end):
+        raise UserError(f"{text!r} is not an interval: write it as <start>/<end>.")
+    return (_time(start), _time(end)) if start else None
 
 
 def _time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        in_utc = moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise UserError(f"{text!r} is not a time: write it as 2026-11-14T02:00:00Z.") from None
     if moment.tzinfo is None:
         raise UserError(f"The time {text!r} needs its zone, as in 2026-11-14T02:00:00Z.")
-    return moment.astimezone(UTC)
+    return in_utc

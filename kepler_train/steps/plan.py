@@ -41,15 +41,12 @@ def plan_window(
     spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None = None
 ) -> tuple[datetime, datetime]:
     """The window of a run: what the user asked for, else the data interval, else the time just before `now`."""
-    length = timedelta(seconds=spec.window_seconds)
-    if spec.start is not None:
-        start, end = spec.start, spec.end or min(spec.start + length, now)
-    elif spec.end is not None:
-        start, end = spec.end - length, spec.end
-    elif interval is not None and interval[0] < interval[1]:
-        start, end = interval
-    else:
-        start, end = now - length, now
+    try:
+        start, end = _asked_window(spec, now, interval)
+    except OverflowError:
+        raise UserError(
+            f"The window ends beyond the calendar: {spec.window_seconds:g} s is too long a window_seconds."
+        ) from None
     if max(start, end) > now:
         raise UserError(
             f"The window lies in the future, from {start:{_MINUTE}} to {end:{_MINUTE}}: it is {now:{_MINUTE}} now."
@@ -57,6 +54,19 @@ def plan_window(
     if start >= end:
         raise UserError(f"The window has no length: it starts at {start:{_MINUTE}} and ends at {end:{_MINUTE}}.")
     return start, end
+
+
+def _asked_window(
+    spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None
+) -> tuple[datetime, datetime]:
+    length = timedelta(seconds=spec.window_seconds)
+    if spec.start is not None:
+        return spec.start, spec.end or min(spec.start + length, now)
+    if spec.end is not None:
+        return spec.end - length, spec.end
+    if interval is not None and interval[0] < interval[1]:
+        return interval
+    return now - length, now
 
 
 def planned(run: Run) -> RunSpec:

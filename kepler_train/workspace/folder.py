@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import shutil
-import tempfile
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from kepler_train.errors import UserError
+from kepler_train.workspace.scratch import scratch_folder
 
 _SCRATCH = ".scratch"
 
 
 class FolderStore:
-    """Files below `root`; written beside their place, then renamed into it."""
+    """Files below `root`; written in a scratch folder, then renamed into their place."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -33,30 +34,38 @@ class FolderStore:
 
     def write(self, key: str, content: bytes) -> None:
         """Write a small file."""
-        with self._place(key) as path:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o644)  # noqa: PTH101  # mkstemp's 0600 would hide results from other users
-            os.replace(name, path)  # noqa: PTH105
+        with self.scratch() as scratch:
+            with self._writing(self.root):
+                (scratch / "content").write_bytes(content)
+            self.upload(scratch / "content", key)
 
     def upload(self, file: Path, key: str) -> None:
         """Move a file of the scratch folder to its place."""
-        with self._place(key) as path:
+        path = self.root / key
+        with self._writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
             with file.open("rb") as content:
                 os.fsync(content.fileno())
             try:
                 file.replace(path)
-            except OSError:  # from another file system: copy beside the place, then rename
-                beside = path.with_name(f".writing-{path.name}")
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                # The place is on another file system than the scratch folder: copy beside it, then rename.
+                beside = path.with_name(f".writing-{uuid.uuid4().hex}")
                 shutil.copyfile(file, beside)
                 beside.replace(path)
 
-    def download(self, key: str, folder: Path) -> Path:  # noqa: ARG002  # the file is read in place
-        """The file itself."""
-        return self.root / key
+    def download(self, key: str, folder: Path) -> Path:
+        """A second name of the file: what it reads stays the same when the first is given to another file."""
+        source, target = self.root / key, folder / key
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                target.hardlink_to(source)
+            except OSError:  # another file system, one without links, or a file of another user
+                target.symlink_to(source)
+        return target
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Every key below the folder `prefix` with its size (bytes)."""
@@ -70,44 +79,26 @@ class FolderStore:
 
     def delete(self, key: str) -> None:
         """Remove a file; it need not be there."""
-        (self.root / key).unlink(missing_ok=True)
+        path = self.root / key
+        with self._writing(path.parent):
+            path.unlink(missing_ok=True)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder on the same file system, locked while in use; what killed steps left is swept."""
-        with self._place(f"{_SCRATCH}/x") as path:
-            home = path.parent
-            _sweep(home)
-            folder = Path(tempfile.mkdtemp(dir=home))
-        lock = os.open(folder, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            (folder / "work").mkdir()
-            yield folder / "work"
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+        """A folder on the same file system."""
+        home = self.root / _SCRATCH
+        with ExitStack() as stack:
+            with self._writing(self.root):
+                home.mkdir(parents=True, exist_ok=True)
+                work = stack.enter_context(scratch_folder(home))
+            yield work
 
     @contextmanager
-    def _place(self, key: str) -> Iterator[Path]:
-        path = self.root / key
+    def _writing(self, folder: Path) -> Iterator[None]:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            yield path
+            yield
         except OSError as error:
+            what = error.strerror or error
             raise UserError(
-                f"The folder {path.parent} cannot be written: {error.strerror}. Choose another, or change its owner."
+                f"The folder {folder} cannot be written: {what}. Choose another, or change its owner."
             ) from None
-
-
-def _sweep(home: Path) -> None:
-    """Remove scratch folders that no living process holds."""
-    for left in home.iterdir():
-        with suppress(OSError):  # another process removes it, or holds it
-            handle = os.open(left, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if any(left.iterdir()):  # an empty one was made just now and is about to be locked
-                    shutil.rmtree(left, ignore_errors=True)
-            finally:
-                os.close(handle)

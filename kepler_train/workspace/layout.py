@@ -26,7 +26,7 @@ class Run:
     def named(cls, store: Store, name: str) -> Run:
         """The run of the name `<pipeline>/<run id>`."""
         pipeline, slash, run_id = name.partition("/")
-        if not slash or not re.match(NAME_PATTERN, pipeline) or not _RUN_ID.fullmatch(run_id):
+        if not slash or not re.fullmatch(NAME_PATTERN, pipeline) or not _RUN_ID.fullmatch(run_id):
             raise UserError(
                 f"{name!r} does not name a run: write <pipeline>/<run id>,"
                 " of letters, digits and ._- (in the run id also ~:+)."

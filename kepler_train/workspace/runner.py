@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +16,7 @@ from kepler_train.errors import DataError, UserError, unknown_name
 from kepler_train.events import say, warn
 from kepler_train.spec import RunSpec
 from kepler_train.workspace.layout import Run
-from kepler_train.workspace.manifest import MANIFEST, Figures, InputRecord, Manifest, record_of, sha256_of
+from kepler_train.workspace.manifest import MANIFEST, Figures, FileRecord, InputRecord, Manifest, record_of, sha256_of
 
 
 def in_one_piece(spec: RunSpec) -> list[str]:  # noqa: ARG001  # the same for every spec
@@ -77,8 +79,8 @@ def run_step(
         )
     sources = _sources(step, steps, run, spec)
     inputs = [record for manifest in sources for record in _as_inputs(manifest)]
-    done = run.manifest(step.name, part)
-    if done is not None and not (force or step.always) and _unchanged(done, run, spec, inputs):
+    done = None if force or step.always else run.manifest(step.name, part)
+    if done is not None and _unchanged(done, run, spec, inputs):
         say(
             f"{step.name}: nothing has changed since {done.ended:%Y-%m-%d %H:%M:%S} UTC; its result stands.",
             step=step.name,
@@ -86,7 +88,7 @@ def run_step(
         return done
 
     started, clock = datetime.now(UTC), time.monotonic()
-    with run.store.scratch() as scratch:
+    with _room_on_disk(step), run.store.scratch() as scratch:
         folders, gathered = _stage_in(step, run, sources, scratch / "in")
         out = scratch / "out"
         out.mkdir()
@@ -112,44 +114,81 @@ def run_step(
     return manifest
 
 
+@contextmanager
+def _room_on_disk(step: Step) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        place = f" at {error.filename}" if error.filename else ""
+        raise UserError(f"The disk is full{place}: make room for the files of the step {step.name}.") from None
+
+
+class _Manifests:
+    """The manifests of a run, each read once; `checked` are those found up to date."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.checked: set[tuple[str, str]] = set()
+        self._read: dict[tuple[str, str], Manifest | None] = {}
+
+    def of(self, step: str, part: str = "") -> Manifest | None:
+        if (step, part) not in self._read:
+            self._read[step, part] = self.run.manifest(step, part)
+        return self._read[step, part]
+
+
 def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> list[Manifest]:
     """The manifests of everything the step reads, each of this spec and up to date."""
+    manifests = _Manifests(run)
     found: list[Manifest] = []
     for name in step.needs:
-        manifest = run.manifest(name)
+        manifest = manifests.of(name)
         if manifest is None:
             raise UserError(f"The run {run.name} has no result of the step {name}: run it first.")
-        _check_current(manifest, run, spec)
+        _check_current(manifest, manifests, spec)
         found.append(manifest)
     for name in step.gathers:
         parts = steps[name].parts(spec)
-        manifests = [run.manifest(name, part) for part in parts]
-        # A part of another spec is no part of this run's work.
-        current = [m for m in manifests if m is not None and m.spec_digest == spec.digest()]
+        current = [manifest for part in parts if (manifest := _current_part(name, part, manifests, spec))]
         if not current:
             raise DataError(f"None of the {len(parts)} parts of the step {name} of the run {run.name} has a result.")
         missing = sorted(set(parts) - {manifest.part for manifest in current})
         if missing:
             warn(f"{step.name}: {len(missing)} of {len(parts)} parts of {name} have no result: {', '.join(missing)}.")
-        for manifest in current:
-            _check_current(manifest, run, spec)
         found.extend(current)
     return found
 
 
-def _check_current(manifest: Manifest, run: Run, spec: RunSpec) -> None:
-    """Refuse a result of another spec, or one whose own inputs have been made anew since."""
+def _current_part(step: str, part: str, manifests: _Manifests, spec: RunSpec) -> Manifest | None:
+    """A part's manifest; a part of another spec or of older inputs is no part of this run's work."""
+    manifest = manifests.of(step, part)
+    if manifest is None or manifest.spec_digest != spec.digest():
+        return None
+    try:
+        _check_current(manifest, manifests, spec)
+    except UserError as error:
+        warn(str(error))
+        return None
+    return manifest
+
+
+def _check_current(manifest: Manifest, manifests: _Manifests, spec: RunSpec) -> None:
+    """Refuse a result of another spec, or one whose inputs, or theirs, have been made anew since."""
+    run, which = manifests.run, f"{manifest.step} {manifest.part}".rstrip()
+    if (manifest.step, manifest.part) in manifests.checked:
+        return
     if manifest.spec_digest != spec.digest():
-        raise UserError(f"The step {manifest.step} of the run {run.name} was done with another spec: run it again.")
-    upstream = {(record.step, record.part) for record in manifest.inputs}
-    for name, part in upstream:
-        before = run.manifest(name, part)
-        now = {(name, part, record.path, record.sha256) for record in before.outputs} if before else set()
-        read = {(r.step, r.part, r.path, r.sha256) for r in manifest.inputs if (r.step, r.part) == (name, part)}
-        if read != now:
-            raise UserError(
-                f"The step {manifest.step} of the run {run.name} is older than the {name} it read: run it again."
-            )
+        raise UserError(f"The step {which} of the run {run.name} was done with another spec: run it again.")
+    for name, part in dict.fromkeys((record.step, record.part) for record in manifest.inputs):
+        upstream = manifests.of(name, part)
+        now = set(_as_inputs(upstream)) if upstream else set()
+        if now != {record for record in manifest.inputs if (record.step, record.part) == (name, part)}:
+            raise UserError(f"The step {which} of the run {run.name} is older than the {name} it read: run it again.")
+        if upstream:
+            _check_current(upstream, manifests, spec)
+    manifests.checked.add((manifest.step, manifest.part))
 
 
 def _as_inputs(manifest: Manifest) -> list[InputRecord]:
@@ -162,7 +201,16 @@ def _unchanged(done: Manifest, run: Run, spec: RunSpec, inputs: list[InputRecord
         return False
     prefix = run.folder(done.step, done.part)
     there = run.store.sizes(prefix)
-    return all(there.get(f"{prefix}/{record.path}") == record.size for record in done.outputs)
+    if any(there.get(f"{prefix}/{record.path}") != record.size for record in done.outputs):
+        return False
+    with run.store.scratch() as scratch:  # the next step will refuse files that are not those of the manifest
+        return all(_as_written(run, prefix, record, scratch) for record in done.outputs)
+
+
+def _as_written(run: Run, prefix: str, record: FileRecord, scratch: Path) -> bool:
+    """Bring a file to this machine and see whether it is the recorded one: neither changed nor removed."""
+    path = run.store.download(f"{prefix}/{record.path}", scratch)
+    return path.is_file() and sha256_of(path) == record.sha256
 
 
 def _stage_in(
@@ -173,15 +221,13 @@ def _stage_in(
     gathered: dict[str, dict[str, Path]] = {name: {} for name in step.gathers}
     for manifest in sources:
         prefix = run.folder(manifest.step, manifest.part)
-        folder = scratch / prefix
+        folder = scratch / prefix  # only files that the manifest names come there
         for record in manifest.outputs:
-            path = run.store.download(f"{prefix}/{record.path}", scratch)
-            if not path.is_file() or sha256_of(path) != record.sha256:
+            if not _as_written(run, prefix, record, scratch):
                 raise UserError(
                     f"{run.store.uri}/{prefix}/{record.path} is not what the step {manifest.step} wrote:"
                     " it was changed or removed; run that step again."
                 )
-            folder = path.parents[record.path.count("/")]
         if manifest.step in gathered:
             gathered[manifest.step][manifest.part] = folder
         else:

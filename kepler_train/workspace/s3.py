@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
+from kepler_train.workspace.scratch import scratch_folder
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _DENIED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Forbidden", "401"}
+_OVERTAKEN = {"412", "PreconditionFailed", "409", "ConditionalRequestConflict", *_MISSING}
+_TRANSIENT = {"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "429", "408"}
 
 
 class S3Store:
@@ -23,11 +27,12 @@ class S3Store:
 
         self.bucket, self.prefix = bucket, prefix
         self.uri = f"s3://{bucket}/{prefix}".rstrip("/")
-        retries = {"max_attempts": 5, "mode": "standard"}
+        # A server that is not there is found out within half a minute: then it is Airflow's turn to wait.
+        retries = {"total_max_attempts": 4, "mode": "standard"}
         with self._explained():
             self._client: Any = boto3.client(
                 "s3",
-                config=Config(retries=retries, connect_timeout=10, read_timeout=60, s3={"addressing_style": "path"}),
+                config=Config(retries=retries, connect_timeout=5, read_timeout=60, s3={"addressing_style": "path"}),
             )
 
     def read(self, key: str) -> bytes | None:
@@ -49,17 +54,50 @@ class S3Store:
         with self._explained():
             self._client.put_object(Bucket=self.bucket, Key=self._key(key), Body=content)
 
+    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """Change a small file as if nobody else could at the same time; a change to None leaves it as it is."""
+        from botocore.exceptions import ClientError
+
+        place = {"Bucket": self.bucket, "Key": self._key(key)}
+        with self._explained():
+            while True:
+                try:
+                    answer = self._client.get_object(**place)
+                    before, condition = answer["Body"].read(), {"IfMatch": answer["ETag"]}
+                except ClientError as error:
+                    if error.response["Error"]["Code"] not in _MISSING:
+                        raise
+                    before, condition = None, {"IfNoneMatch": "*"}
+                content = change(before)
+                if content is None:
+                    return
+                try:
+                    self._client.put_object(Body=content, **place, **condition)
+                    return
+                except ClientError as error:
+                    if error.response["Error"]["Code"] == "NotImplemented":  # a server without conditional writes
+                        self._client.put_object(Body=content, **place)
+                        return
+                    if error.response["Error"]["Code"] not in _OVERTAKEN:
+                        raise
+
     def upload(self, file: Path, key: str) -> None:
         """Write a file from this machine, in parts when it is large."""
         with self._explained():
             self._client.upload_file(str(file), self.bucket, self._key(key))
 
     def download(self, key: str, folder: Path) -> Path:
-        """A copy in `folder`."""
+        """A copy in `folder`; no file when the object is not there."""
+        from botocore.exceptions import ClientError
+
         target = folder / key
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
-            self._client.download_file(self.bucket, self._key(key), str(target))
+            try:
+                self._client.download_file(self.bucket, self._key(key), str(target))
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in _MISSING:
+                    raise
         return target
 
     def sizes(self, prefix: str) -> dict[str, int]:
@@ -81,8 +119,12 @@ class S3Store:
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A folder of this machine's."""
-        with tempfile.TemporaryDirectory(prefix="kepler-train-") as folder:
-            yield Path(folder)
+        with ExitStack() as stack:
+            try:
+                work = stack.enter_context(scratch_folder(Path(tempfile.gettempdir())))
+            except OSError as error:
+                raise UserError(f"There is no folder to work in ({error.strerror}): set TMPDIR to one.") from None
+            yield work
 
     def _key(self, key: str) -> str:
         return f"{self.prefix}/{key}" if self.prefix else key
@@ -95,25 +137,28 @@ class S3Store:
 
         try:
             yield
-        except (BotoCoreError, ClientError, Boto3Error) as error:
+        except (BotoCoreError, ClientError, Boto3Error, ValueError) as error:
             raise self._sentence(error) from None
 
     def _sentence(self, error: Exception) -> KeplerTrainError:
-        from botocore.exceptions import ClientError, NoCredentialsError, PartialCredentialsError
+        from botocore import exceptions as boto
 
-        if isinstance(error, NoCredentialsError | PartialCredentialsError):
+        if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError):
             return UserError(f"No keys for {self.uri}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
+        said = " ".join(str(error).split()).rstrip(".")
         # upload_file wraps the client's error in one of its own and keeps only the words.
-        code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
-        said = str(error)
-        if code == "NoSuchBucket" or "NoSuchBucket" in said:
+        found = re.search(r"An error occurred \((\w+)\)", said)
+        code = found[1] if found else ""
+        if code == "NoSuchBucket":
             return UserError(f"There is no bucket {self.bucket!r}: create it or name another in {self.uri}.")
-        if code in _DENIED or "AccessDenied" in said:
-            return UserError(
-                f"{self.uri} refused the keys ({code or 'AccessDenied'}): check AWS_ACCESS_KEY_ID and its rights."
-            )
-        if code in _MISSING:
-            return UserError(f"{self.uri} lacks a file that should be there: {said}.")
-        if isinstance(error, ValueError) or "Invalid endpoint" in said or "Invalid bucket name" in said:
+        if code in _DENIED:
+            return UserError(f"{self.uri} refused the keys ({code}): check AWS_ACCESS_KEY_ID and its rights.")
+        if isinstance(error, boto.ClientError) and code not in _TRANSIENT:
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) < 500:
+                return UserError(f"{self.uri} refused the request: {said}.")
+        elif isinstance(
+            error,
+            ValueError | boto.ParamValidationError | boto.ProfileNotFound | boto.ConfigParseError | boto.ConfigNotFound,
+        ):
             return UserError(f"{self.uri} cannot be used: {said}.")
         return TryAgain(f"{self.uri} did not answer: {said}.")

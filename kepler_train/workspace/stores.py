@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from kepler_train.errors import UserError
+
+if TYPE_CHECKING:
+    from kepler_train.workspace.folder import FolderStore
+    from kepler_train.workspace.s3 import S3Store
 
 
 class Store(Protocol):
@@ -25,7 +29,7 @@ class Store(Protocol):
         """Write a file from this machine; it may be moved away from there."""
 
     def download(self, key: str, folder: Path) -> Path:
-        """A path on this machine with the content of `key`: in place, or a copy in `folder`."""
+        """The file `<folder>/<key>` with the content of `key`; no file when it is not there."""
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Every key below the folder `prefix` with its size (bytes)."""
@@ -37,17 +41,23 @@ class Store(Protocol):
         """An empty folder of this machine's, near the store, that disappears afterwards."""
 
 
-def open_store(uri: str) -> Store:
+def open_store(uri: str) -> FolderStore | S3Store:
     """The store that an address names: a folder's path or s3://bucket/prefix."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        raise UserError(f"{uri!r} is neither a folder nor an s3:// address.") from None
     if parts.scheme == "s3":
         from kepler_train.workspace.s3 import S3Store
 
         if not parts.netloc:
             raise UserError(f"{uri!r} names no bucket: write s3://bucket/prefix.")
         return S3Store(parts.netloc, parts.path.strip("/"))
-    if parts.scheme not in ("", "file"):
+    if parts.scheme not in ("", "file") or not uri:
         raise UserError(f"{uri!r} is neither a folder nor an s3:// address.")
     from kepler_train.workspace.folder import FolderStore
 
-    return FolderStore(Path(parts.path if parts.scheme == "file" else uri).expanduser().absolute())
+    try:
+        return FolderStore(Path(parts.path if parts.scheme == "file" else uri).expanduser().absolute())
+    except RuntimeError:  # ~somebody
+        raise UserError(f"{uri!r} names the home of an account that is not there.") from None
