@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import fcntl
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kepler_train.errors import UserError
+from kepler_train.publish.version import window_end_of
 from kepler_train.workspace.folder import FolderStore
 
 LATEST = "latest"
@@ -24,24 +27,36 @@ class FolderTarget:
         place = self._store.root / pipeline / version
         if place.is_dir():
             return str(place)
-        with self._store.scratch() as scratch:
+        with self._store.scratch() as scratch, _writing(place.parent):
             copy = scratch / version
             shutil.copytree(exported, copy)
+            place.parent.mkdir(parents=True, exist_ok=True)
             try:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                os.rename(copy, place)  # noqa: PTH104
-            except OSError as error:
-                if not place.is_dir():  # another run published the very same version meanwhile
-                    raise UserError(f"The folder {place.parent} cannot be written: {error.strerror}.") from None
+                copy.rename(place)
+            except OSError:
+                if not place.is_dir():  # else another run published the very same version meanwhile
+                    raise
         return str(place)
 
     def point_latest(self, pipeline: str, version: str) -> str:
-        """Replace the link in one step."""
-        link = self._store.root / pipeline / LATEST
-        if link.is_symlink() and os.readlink(link) > version:  # noqa: PTH115
-            return os.readlink(link)  # noqa: PTH115
-        fresh = link.with_name(f".{LATEST}-{os.getpid()}")
-        fresh.unlink(missing_ok=True)
-        fresh.symlink_to(version)
-        fresh.replace(link)
+        """Replace the link in one step, one publisher at a time."""
+        home = self._store.root / pipeline
+        link, fresh = home / LATEST, home / f".{LATEST}"
+        with _writing(home), (home / f".{LATEST}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+            current = link.readlink().name if link.is_symlink() else ""
+            if window_end_of(current) > window_end_of(version):
+                return current
+            if current != version:
+                fresh.unlink(missing_ok=True)  # left by a publisher that was killed here
+                fresh.symlink_to(version)
+                fresh.replace(link)
         return version
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"The folder {folder} cannot be written: {error.strerror or error}.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -15,3 +16,9 @@ def version_of(folder: Path, end: datetime) -> str:
         digest.update(f"{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
         digest.update(content)
     return f"{end:%Y%m%dT%H%M%SZ}-{digest.hexdigest()[:8]}"
+
+
+def window_end_of(version: str) -> str:
+    """The part of a version that sorts by time; nothing for a name that is no version."""
+    stamp, _, digest = version.partition("-")
+    return stamp if re.fullmatch(r"\d{8}T\d{6}Z", stamp) and digest else ""

@@ -14,27 +14,6 @@ from kepler_train.workspace import Run, open_store, run_step
 from kepler_train.workspace.folder import FolderStore
 
 ODD = ["", ".", "..", "...", "/", "//", "\0", "\n", "\t", " ", "~", "-", "\\", "%2e", "ä", "１", "\u202e", "\ud800"]
-    "",
-    ".",
-    "..",
-    "...",
-    "/",
-    "//",
-    "\0",
-    "\n",
-    "\t",
-    " ",
-    "~",
-    "-",
-    "\\",
-    "ä",
-    "１",
-    "٣",
-    "\u202e",
-    "\ud800",
-    "%2e",
-    "a",
-]
 NAMES = st.one_of(
     st.text(max_size=30),
     st.lists(st.sampled_from([*ODD, "lab", "1"]), max_size=6).map("".join),
