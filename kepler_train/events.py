@@ -50,10 +50,18 @@ def fail(text: str, **fields: Any) -> None:
 def _write(stream: TextIO, level: str, text: str, fields: dict[str, Any]) -> None:
     if _format is LogFormat.JSON:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = json.dumps({"time": now, "level": level, "event": text, **fields}, default=str)
+        line = _json_line({"time": now, "level": level, "event": text, **fields})
     else:
-        line = text if level == "info" else f"{level}: {text}"
+        line = " ".join((text if level == "info" else f"{level}: {text}").splitlines())  # one event, one line
     print(line, file=stream, flush=True)
+
+
+def _json_line(record: dict[str, Any]) -> str:
+    try:
+        return json.dumps(record, default=str, allow_nan=False)
+    except ValueError:  # NaN and infinity are not JSON: null
+        loose = json.dumps(record, default=str)
+        return json.dumps(json.loads(loose, parse_constant=lambda _: None))
 
 
 class Progress:
