@@ -37,6 +37,12 @@ def say(text: str, **fields: Any) -> None:
     _write(sys.stdout, "info", text, fields)
 
 
+def blank() -> None:
+    """Room between the parts of what a person reads; machines get none."""
+    if _format is LogFormat.HUMAN:
+        print(flush=True)
+
+
 def warn(text: str, **fields: Any) -> None:
     """One event that deserves a look but stops nothing."""
     _write(sys.stdout, "warning", text, fields)

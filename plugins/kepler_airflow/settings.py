@@ -5,6 +5,7 @@
 | KEPLER_TRAIN_RUNTIME | `local`: steps are processes of the worker; `pods`: each is a pod | local |
 | KEPLER_TRAIN_WORKSPACE | folder or s3://bucket/prefix for the files of runs | required |
 | KEPLER_TRAIN_DEFAULTS | JSON file with defaults of run parameters, shown in the trigger form | none |
+| KEPLER_TRAIN_PROMETHEUS_URL | default of the parameter `prometheus` | http://127.0.0.1:9090 |
 | KEPLER_TRAIN_PAIRS | DAGs to make, `source/group`, separated by commas | rapl-sysfs/BPFOnly |
 | KEPLER_TRAIN_SCHEDULE | cron expression (UTC) of the nightly run | 0 2 * * * |
 | KEPLER_TRAIN_IMAGE | pods: image of the steps | kepler-train-step:<version> |
@@ -65,15 +66,17 @@ def settings() -> Settings:
 
 
 def _defaults(file: str) -> dict[str, Any]:
+    server = os.environ.get("KEPLER_TRAIN_PROMETHEUS_URL")
+    own = {"prometheus": server} if server else {}
     if not file:
-        return {}
+        return own
     try:
         found = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) cannot be read: {error}.") from None
     if not isinstance(found, dict):
         raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) must be a JSON object of run parameters.")
-    return found
+    return own | found
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

@@ -1,0 +1,47 @@
+# kepler-train: `make help` lists what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The demo's files stay in this checkout.
+export KEPLER_TRAIN_HOME ?= $(CURDIR)/.kepler-train
+
+.PHONY: help setup demo down test lint bench lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/ready ## Make .venv with everything, from the locked requirements
+
+$(VENV)/ready: requirements/all.txt pyproject.toml scripts/make-venv
+	@scripts/make-venv $(VENV)
+	@touch $@
+
+demo: setup ## Train models of a simulated machine end to end, and show them (DEMO_EXIT=1: do not stay)
+	@scripts/debian-packages prometheus "the demo uses our own simulation of the Prometheus API"
+	@$(BIN)/kepler-train demo
+
+down: ## Stop what the demo or `kepler-train local up` left running
+	@if [ -x $(BIN)/kepler-train ]; then $(BIN)/kepler-train local down; else echo "Nothing was ever started here."; fi
+
+test: setup ## Run all tests that this machine can run
+	@scripts/debian-packages prometheus "tests with the real Prometheus are skipped"
+	@scripts/debian-packages stress-ng "tests with real load are skipped"
+	@scripts/debian-packages chromium "tests in the browser are skipped"
+	@$(BIN)/pytest
+
+lint: setup ## Check style, types and the layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PYTHONPATH=plugins $(BIN)/lint-imports --no-logo
+
+bench: setup ## Measure speed and memory
+	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+lock: setup ## Lock the requirements anew
+	@scripts/lock
+
+clean: down ## Remove .venv and the files of the demo
+	rm -rf $(VENV) .kepler-train
