@@ -34,7 +34,7 @@ _GIVE_UP = 3
 _UNWELL_SECONDS = 60.0
 _MISSED_CHECKS = 4
 """A busy machine answers late; only silence in a row counts."""
-_ORPHAN_SECONDS = 5.0
+_ORPHAN_SECONDS = 2.0
 """Time for an adopted orphan to end by itself, as helpers of a finished task do."""
 
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,10 @@ kepler_node_package_joules_total{mode="dynamic"} 60 1700000006
 
 def listeners(pid: int) -> set[str]:
     """Addresses (host:port) on which a process listens, from the kernel's table."""
-    opened = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()]
-    inodes = {target.removeprefix("socket:[")[:-1] for target in opened if target.startswith("socket:")}
+    inodes = set()
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            inodes.add(str(fd.readlink()).removeprefix("socket:[")[:-1])
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
@@ -141,6 +144,7 @@ def test_the_s3_server_keeps_objects_behind_credentials_and_listens_on_loopback_
 def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path):
     owner = f"""
 import time
+from contextlib import suppress
 from pathlib import Path
 from kepler_train.local.prometheus import PrometheusServer
 with PrometheusServer(Path({str(tmp_path / "tsdb")!r})) as server:

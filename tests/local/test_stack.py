@@ -37,7 +37,7 @@ def tiny():
 @dag(schedule=None, params={"seconds": 1, "out": ""}, max_active_runs=8)
 def counting():
     """Counts in a process of its own, as a step does; the answer appears in one move at the end."""
-    @task(retries=2, retry_delay=0)
+    @task(retries=2, retry_delay=3)
     def count(params=None):
         import subprocess, sys
         code = """
@@ -183,21 +183,25 @@ def test_kill_9_of_steps_tasks_workers_and_postgres_ends_in_right_results(
     spared, *_ = start_counting(api, tmp_path / "spared", 20)
     step_killed, step, _ = start_counting(api, tmp_path / "step", 3)
     os.kill(step, signal.SIGKILL)
+    task_killed, orphaned_step, task = start_counting(api, tmp_path / "task", 4)
+    os.kill(task, signal.SIGKILL)
+    orphans = [Identity.of(orphaned_step)]
     worker_killed, step, task = start_counting(api, tmp_path / "worker", 15)
     worker = int(Path(f"/proc/{task}/stat").read_text().rpartition(")")[2].split()[1])
-    orphan = Identity.of(step)
+    orphans.append(Identity.of(step))
     os.kill(worker, signal.SIGKILL)
     postgres = stack.pid_of("postgres")
     assert postgres
     os.kill(postgres, signal.SIGKILL)
 
-    assert orphan
-    until(lambda: not orphan.alive, 15)  # no second writer while the task is tried again
-    for run in (spared, step_killed, worker_killed):
+    until(lambda: not any(orphan and orphan.alive for orphan in orphans), 15)  # they would go on writing
+    for run in (spared, step_killed, task_killed, worker_killed):
         assert api.wait_run("counting", run, 120) == "success"
     assert tries(api, step_killed) == [2]
+    assert tries(api, task_killed) == [2]
     assert (tmp_path / "spared").read_text() == str(sum(range(21)))
     assert (tmp_path / "step").read_text() == str(sum(range(4)))
+    assert (tmp_path / "task").read_text() == str(sum(range(5)))
     assert (tmp_path / "worker").read_text() == str(sum(range(16)))
     stack.wait_well(60)
 
