@@ -32,7 +32,7 @@ class S3Store:
         with self._explained():
             self._client: Any = boto3.client(
                 "s3",
-                config=Config(retries=retries, connect_timeout=5, read_timeout=60, s3={"addressing_style": "path"}),
+                config=Config(retries=retries, connect_timeout=5, read_timeout=30, s3={"addressing_style": "path"}),
             )
 
     def read(self, key: str) -> bytes | None:
