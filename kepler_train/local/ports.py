@@ -60,12 +60,3 @@ def take_port(host: str, number: int = 0, prefer: int | None = None) -> Port:
         except OSError as error:
             refused = error
     raise UserError(f"No port can be opened on {host} ({refused.strerror}): is it an address of this machine?")
-
-
-def can_connect(host: str, port: int, seconds: float = 1.0) -> bool:
-    """Whether something listens there."""
-    try:
-        with socket.create_connection((host, port), timeout=seconds):
-            return True
-    except OSError:
-        return False

@@ -162,12 +162,6 @@ def children_of(pid: int) -> list[int]:
     return [child for child in _children(pid) if Identity.of(child) is not None]
 
 
-def resident_mib(pids: Iterable[int]) -> float:
-    """Memory that these processes hold in RAM, shared pages counted once per process (MiB)."""
-    pages = sum(int(text.split()[1]) for pid in pids if (text := _bytes(pid, "statm")))
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
 def running_in(folder: Path, program: Path) -> list[int]:
     """Processes that run `program` with `folder` as their working directory."""
     return [pid for pid in _pids() if _link(pid, "exe") == program and _link(pid, "cwd") == folder]
