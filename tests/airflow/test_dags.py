@@ -1,0 +1,109 @@
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kepler_train.spec import form_schema, read_spec
+
+ROOT = Path(__file__).resolve().parents[2]
+DAG = "train_rapl-sysfs_BPFOnly"
+STEPS = ["plan", "query", "validate", "extract", "isolate", "train", "evaluate", "export", "publish"]
+
+
+def describe(tmp_path_factory, **environment):
+    home = tmp_path_factory.mktemp("airflow")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("KEPLER_TRAIN_", "AIRFLOW"))}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests/airflow/describe_dags.py")],
+        env={
+            **clean,
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+            "PYTHONPATH": str(ROOT / "plugins"),
+            "KEPLER_TRAIN_WORKSPACE": "/somewhere",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    return describe(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def pods(tmp_path_factory):
+    return describe(
+        tmp_path_factory, KEPLER_TRAIN_RUNTIME="pods", KEPLER_TRAIN_PAIRS="rapl-sysfs/BPFOnly, acpi/CounterOnly"
+    )
+
+
+def test_there_is_one_dag_per_pair_and_every_file_imports(local, pods):
+    assert local["errors"] == pods["errors"] == {}
+    assert list(local["dags"]) == [DAG]
+    assert sorted(pods["dags"]) == ["train_acpi_CounterOnly", DAG]
+
+
+def test_every_step_is_a_task_behind_the_one_before_it(local):
+    tasks = local["dags"][DAG]["tasks"]
+    for before, after in itertools.pairwise(STEPS):
+        assert before in tasks[after]["upstream"]
+        assert tasks[after]["step"] == after
+
+
+def test_steps_are_processes_or_pods_by_the_setting_alone(local, pods):
+    here, there = local["dags"][DAG]["tasks"], pods["dags"][DAG]["tasks"]
+    assert {here[step]["operator"] for step in STEPS} == {"LocalStep"}
+    assert {there[step]["operator"] for step in STEPS} == {"PodStep"}
+    assert {step: here[step]["arguments"] for step in STEPS} == {step: there[step]["arguments"] for step in STEPS}
+    assert here.keys() == there.keys()
+
+
+def test_local_steps_do_not_pay_for_the_kubernetes_client(local, pods):
+    assert local["kubernetes"] is False
+    assert pods["kubernetes"] is True
+
+
+def test_a_night_and_a_backfill_have_a_real_window_and_nothing_starts_by_itself(local):
+    dag = local["dags"][DAG]
+    assert dag["timetable"].startswith("CronDataIntervalTimetable")
+    assert dag["paused"] is True
+    assert dag["catchup"] is False
+
+
+def test_a_failed_trainer_neither_stops_the_others_nor_leaves_the_run_green(local):
+    tasks = local["dags"][DAG]["tasks"]
+    assert tasks["evaluate"]["trigger_rule"] == "all_done_min_one_success"
+    assert tasks["all_models_trained"]["upstream"] == ["publish", "train"]
+    assert tasks["all_models_trained"]["trigger_rule"] == "all_success"
+    downstream = {name for task in tasks.values() for name in task["upstream"]}
+    assert set(tasks) - downstream == {"all_models_trained"}  # the one leaf decides the run's colour
+
+
+def test_the_form_is_the_spec(local):
+    dag = local["dags"][DAG]
+    assert set(dag["values"]) == set(form_schema())
+    assert read_spec(dag["values"]).energy_sources == ["rapl-sysfs"]
+    assert dag["values"]["pipeline"] == DAG
+
+
+def test_the_installation_may_set_defaults(tmp_path, tmp_path_factory):
+    defaults = tmp_path / "defaults.json"
+    defaults.write_text('{"FEATURE_GROUP": "Basic", "folds": 5, "prometheus": "http://prometheus:9090"}')
+    values = describe(tmp_path_factory, KEPLER_TRAIN_DEFAULTS=str(defaults))["dags"][DAG]["values"]
+    assert values["folds"] == 5
+    assert values["prometheus"] == "http://prometheus:9090"
+    assert values["feature_groups"] == ["BPFOnly"]  # the DAG's own group is not a default to change
+
+
+def test_the_docs_of_the_dag_tell_where_the_results_are(local):
+    assert "runs/<pipeline>/<run id>/<step>/" in local["dags"][DAG]["doc"]
