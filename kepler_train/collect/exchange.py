@@ -29,13 +29,13 @@ def import_json(file: Path, out: Path) -> None:
             raise UserError(f"{file}: {metric!r} is not the name of a metric.")
         if not isinstance(series, list):
             raise UserError(f"{file}: {metric} is not a list of series.")
-        if not series:
-            continue
         labels = {name for one in series for name in _labels(one, metric, file)} - {_NAME}
         try:
-            pq.write_table(table(series, schema(metric, labels)), out / f"{metric}.parquet", compression="zstd")
+            rows = table(series, schema(metric, labels))
         except DataError as error:
             raise DataError(f"{file}: {error}") from None
+        if len(rows):
+            pq.write_table(rows, out / f"{metric}.parquet", compression="zstd")
     if not metrics_in(out):
         raise DataError(f"{file} has no samples.")
 
@@ -79,4 +79,4 @@ def _text(value: float) -> str:
     """A number as Prometheus prints it: the shortest text that reads back as the same number."""
     if not np.isfinite(value):
         return "NaN" if np.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return repr(value).removesuffix(".0")

@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 from kepler_train.errors import DataError, UserError
 
 TIME, VALUE = "time", "value"
+# A step of up to this many scrape intervals ends in a late scrape; a longer one is a gap, since one is missing.
+LATE = 1.75
 
 
 def schema(metric: str, labels: Iterable[str]) -> pa.Schema:

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from kepler_train.catalog import catalog
-from kepler_train.collect.samples import Series, metrics_in, read_series
+from kepler_train.collect.samples import LATE, Series, metrics_in, read_series
 from kepler_train.collect.wanted import Wanted, feature_metrics, wanted
 from kepler_train.errors import DataError
 from kepler_train.spec import RunSpec
-
-_GAP = 1.5  # a step longer than this many scrape intervals is a gap
 
 
 def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
@@ -62,7 +60,7 @@ def _counts(many: list[Series]) -> dict[str, Any]:
         "series": len(many),
         "samples": sum(len(one.times) for one in many),
         "scrape_interval": interval,
-        "gaps": int((steps > _GAP * interval).sum()) if interval else 0,
+        "gaps": int((steps > LATE * interval).sum()) if interval else 0,
         "resets": sum(int((np.diff(one.values) < 0).sum()) for one in many),
         "moved": any(bool((np.diff(one.values) != 0).any()) for one in many),
     }

@@ -14,9 +14,6 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# A scrape that is late by less than half an interval is late, not missing.
-LATE = 1.5
-
 
 def increments(values: Floats) -> Floats:
     """What the counter added between consecutive samples; a reset counts the new value once."""

@@ -7,6 +7,7 @@ group and energy source is a selection of columns.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from kepler_train.catalog import catalog
-from kepler_train.collect.samples import Series, read_series
+from kepler_train.collect.samples import LATE, Series, read_series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import feature_metrics, prefixed
 from kepler_train.errors import DataError
-from kepler_train.extract.counters import LATE, Accumulated, Floats, scrape_interval
+from kepler_train.extract.counters import Accumulated, Floats, scrape_interval
 from kepler_train.extract.workloads import label_windows
 from kepler_train.spec import RunSpec
 
@@ -65,7 +66,7 @@ def node_frames(samples: Path, spec: RunSpec, dialect: str, schedule: Schedule) 
     for node in sorted({node for node, _ in power}):
         own_power = {column: series for (name, column), series in power.items() if name == node}
         own_work = {feature: series for (name, feature), series in work.items() if name == node}
-        frames[node] = _one_node(node, own_power, own_work, dialect, schedule)
+        frames[node] = _one_node(node, own_power, own_work, dialect, schedule, spec.thirdparty_metrics)
     return frames
 
 
@@ -99,11 +100,20 @@ def _features(samples: Path, spec: RunSpec, dialect_name: str) -> dict[tuple[str
 
 
 def _one_node(
-    node: str, power: dict[str, list[Series]], work: dict[str, list[Series]], dialect: str, schedule: Schedule
+    node: str,
+    power: dict[str, list[Series]],
+    work: dict[str, list[Series]],
+    dialect: str,
+    schedule: Schedule,
+    third_party: Collection[str],
 ) -> Frames:
     grid = _grid(node, [series for many in power.values() for series in many])
     watts, complete = _watts(power, grid)
-    container_rates = {feature: _container_rates(series, grid, dialect) for feature, series in work.items()}
+    container_rates = {
+        # What other exporters count began with the machine, and is scraped at other times.
+        feature: _container_rates(series, grid, dialect, from_birth=feature not in third_party)
+        for feature, series in work.items()
+    }
     columns: dict[str, Floats] = {
         feature: np.sum(list(by_container.values()), axis=0) for feature, by_container in container_rates.items()
     }
@@ -143,12 +153,12 @@ def _watts(power: dict[str, list[Series]], grid: Grid) -> tuple[dict[str, Floats
     return watts, complete
 
 
-def _container_rates(many: list[Series], grid: Grid, dialect: str) -> dict[str, Floats]:
+def _container_rates(many: list[Series], grid: Grid, dialect: str, *, from_birth: bool) -> dict[str, Floats]:
     """Rate (1/s) of one feature in every window, by container; 0 where the container did not run."""
     found: dict[str, Floats] = {}
     labels = catalog().dialect(dialect).container_labels
     for series in many:
-        times, values = _from_birth(series, grid)
+        times, values = _from_birth(series, grid) if from_birth else (series.times, series.values)
         gained, _ = Accumulated.of(times, values, grid.longest).over(grid.edges)
         name = "/".join(series.labels.get(label, "") for label in labels)
         found[name] = found.get(name, 0.0) + gained / grid.seconds

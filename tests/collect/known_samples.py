@@ -1,0 +1,57 @@
+"""What a server holds and what a query wrote, in one form that can be compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from kepler_train.collect.samples import metrics_in, read_series
+from kepler_train.simulate.store import Store
+
+START = 1_794_614_400  # 2026-11-14T00:00:00Z
+HOURS = 8
+END = START + HOURS * 3600
+
+# By metric and labels: times (ms) and values.
+Samples = dict[str, dict[frozenset[tuple[str, str]], tuple[list[int], list[float]]]]
+
+
+def held(store: Store, metrics: list[str], start: float = START, end: float = END) -> Samples:
+    """What the server holds of some metrics in [start, end]."""
+    found: Samples = {}
+    for series in store.series:
+        name = series.labels["__name__"]
+        inside = (series.times >= round(start * 1000)) & (series.times <= round(end * 1000))
+        if name in metrics and inside.any():
+            labels = frozenset((k, v) for k, v in series.labels.items() if k != "__name__")
+            found.setdefault(name, {})[labels] = series.times[inside].tolist(), series.values[inside].tolist()
+    return found
+
+
+def collected(folder: Path) -> Samples:
+    """What a query wrote, straight from the rows of its files: a sample that is there twice shows twice."""
+    found: Samples = {}
+    for metric in metrics_in(folder):
+        of_metric = found.setdefault(metric, {})
+        for row in pq.read_table(folder / f"{metric}.parquet").to_pylist():
+            labels = frozenset(
+                (name.removeprefix("label."), value)
+                for name, value in row.items()
+                if name.startswith("label.") and value is not None
+            )
+            times, values = of_metric.setdefault(labels, ([], []))
+            times += [round(time.timestamp() * 1000) for time in row["time"]]
+            values += row["value"]
+    return found
+
+
+def as_read(folder: Path) -> Samples:
+    """What `read_series` answers."""
+    return {
+        metric: {
+            frozenset(one.labels.items()): ((one.times * 1000).round().astype(int).tolist(), one.values.tolist())
+            for one in read_series(folder, metric)
+        }
+        for metric in metrics_in(folder)
+    }

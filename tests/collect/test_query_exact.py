@@ -1,0 +1,108 @@
+"""Every raw sample that Prometheus holds comes out of a query, once, as it was scraped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known_samples import END, START, as_read, collected, held
+
+from kepler_train.collect import query as collect_query
+from kepler_train.errors import DataError, UserError
+from kepler_train.local.prometheus import PrometheusServer
+from kepler_train.simulate.history import exported, write_history
+from kepler_train.simulate.node import NodeRun
+from kepler_train.simulate.prometheus import prometheus_server
+from kepler_train.simulate.store import Store, store_of
+from kepler_train.spec import RunSpec
+from kepler_train.steps.query import query_samples
+
+ENERGY = [f"kepler_node_{part}_joules_total" for part in ("package", "core", "uncore", "dram", "platform")]
+WANTED = [*ENERGY, "kepler_container_bpf_cpu_time_ms_total", "kepler_container_bpf_page_cache_hit_total"]
+MakeSpec = Callable[..., RunSpec]
+
+
+@pytest.fixture(scope="module")
+def today(two_nodes: list[NodeRun]) -> list[Any]:
+    """The same nodes as a Kepler of today exports them."""
+    return exported(two_nodes, "current", ["rapl-sysfs"], frozenset({"late"}), seed=4)
+
+
+@pytest.fixture(scope="module")
+def real(recording: list[Any], today: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Debian's Prometheus with both dialects in it."""
+    if not shutil.which("prometheus"):
+        pytest.skip("needs Debian's prometheus")
+    home = tmp_path_factory.mktemp("prometheus")
+    server = PrometheusServer(home / "data")
+    for name, nodes in (("legacy", recording), ("current", today)):
+        write_history(home / f"{name}.om", nodes)
+        server.fill(home / f"{name}.om")
+    with server:
+        yield server.url
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("longest", [6 * 3600.0, 1000.0])
+def test_every_sample_of_real_prometheus_comes_out_once(
+    longest: float, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect_query, "_LONGEST", longest)
+    figures = query_samples(spec(real, dialect="legacy"), tmp_path)
+    expected = held(store, WANTED)
+    assert collected(tmp_path) == expected
+    assert as_read(tmp_path) == expected
+    assert figures["samples"] == sum(len(times) for by in expected.values() for times, _ in by.values())
+    assert figures["series"] == sum(len(by) for by in expected.values())
+
+
+@pytest.mark.integration
+def test_the_first_and_the_last_sample_of_the_window_are_in_it(
+    real: str, store: Store, spec: MakeSpec, tmp_path: Path
+) -> None:
+    package = next(iter(held(store, ENERGY[:1]).values()))
+    times = sorted({time for own, _ in package.values() for time in own})
+    start, end = times[100] / 1000, times[200] / 1000
+    query_samples(spec(real, start, end, dialect="legacy"), tmp_path)
+    found = collected(tmp_path)
+    assert found == held(store, WANTED, start, end)
+    shown = {time for own, _ in found[ENERGY[0]].values() for time in own}
+    assert (min(shown), max(shown)) == (times[100], times[200])
+
+
+@pytest.mark.integration
+def test_one_node_of_two_is_kept_apart(real: str, store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+    query_samples(spec(real, dialect="legacy", nodes="node-1"), tmp_path)
+    whole = held(store, WANTED)
+    own = {m: {k: v for k, v in by.items() if ("instance", "node-1") in k} for m, by in whole.items()}
+    assert collected(tmp_path) == own
+
+
+@pytest.mark.integration
+def test_energy_of_current_kepler_comes_out_as_it_is(
+    real: str, today: list[Any], spec: MakeSpec, tmp_path: Path
+) -> None:
+    query_samples(spec(real, dialect="current", energy_sources="rapl-sysfs"), tmp_path)
+    assert collected(tmp_path) == held(store_of(today), ["kepler_node_cpu_joules_total"])
+
+
+@pytest.mark.integration
+def test_two_dialects_in_one_prometheus_are_a_question_to_the_user(real: str, spec: MakeSpec, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="dialect = legacy or current"):
+        query_samples(spec(real, energy_sources="rapl-sysfs"), tmp_path)
+
+
+def test_a_chunk_that_is_too_large_is_split_until_it_passes(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+    with prometheus_server(store, max_samples=3000) as server:
+        query_samples(spec(server.url), tmp_path)
+    assert collected(tmp_path) == held(store, WANTED)
+
+
+def test_a_window_without_samples_says_so(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+    with prometheus_server(store) as server, pytest.raises(DataError, match="no energy counters of Kepler"):
+        query_samples(spec(server.url, START - 7200, START - 3600), tmp_path)
+    with prometheus_server(store) as server, pytest.raises(DataError, match="of the nodes node-7"):
+        query_samples(spec(server.url, END - 3600, END, nodes="node-7"), tmp_path)
