@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# What the interpreter reports before it touches a file system; reading is counted where it names the root.
+# What the interpreter reports before it changes something; between two reads there is nothing to see.
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "os.chmod", "fcntl.flock"}
+_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 Arm = Callable[[int], None]
 
@@ -59,12 +60,13 @@ def killed_at_each_point(start: Callable[[int], Callable[[Arm], None]]) -> Itera
 
 
 def count_file_operations(root: Path, count: Arm) -> None:
-    """Call `count` with 0, 1, … before each operation of this process on files (for children: it cannot be undone)."""
+    """Call `count` with 0, 1, … before each change of files by this process (for children: it cannot be undone)."""
     seen = 0
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal seen
-        if event in _CHANGES or (event in ("open", "os.listdir", "os.scandir") and str(root) in str(arguments[0])):
+        writes = event == "open" and str(root) in str(arguments[0]) and bool(arguments[2] & _TO_WRITE)
+        if event in _CHANGES or writes:
             seen += 1
             count(seen - 1)
 

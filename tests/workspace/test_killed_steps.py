@@ -48,7 +48,7 @@ def test_killed_at_any_point_the_old_result_stands_or_there_is_none_or_the_new_o
     order = list(dict.fromkeys(seen))
     assert order == ["old", "refused", "new"], Counter(seen)
     # S3: 1 delete, 1 listing, 1 stale file, 3 uploads and the manifest are 7 requests. A folder has many more points.
-    assert len(seen) >= 8
+    assert len(seen) == 8 if place.kind == "s3" else len(seen) > 30
 
 
 def test_killed_in_its_first_life_a_step_has_no_result_until_it_is_whole(place: Place):
