@@ -19,6 +19,7 @@ from kepler_train.errors import DataError, UserError
 from kepler_train.models.component import ComponentModel, Matrix, Watts
 from kepler_train.models.linear import LinearModel
 from kepler_train.models.trees import TreesModel
+from kepler_train.workspace.manifest import sha256_of
 
 SCHEMA_VERSION = 1
 METADATA, WEIGHTS = "metadata.json", "weight.json"
@@ -62,6 +63,7 @@ def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], row
         files[component] = {"model_file": f"{component}.json", "features": model.features, "fe_files": []}
     _write(folder / f"{model.name}.json", files)
     _write(folder / WEIGHTS, weight_file(model, metadata.get("machine_spec", {})))
+    written = sorted(folder.iterdir())
     own = {
         "schema_version": SCHEMA_VERSION,
         "model_name": model.name,
@@ -71,25 +73,36 @@ def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], row
         "features": model.features,
         "fe_files": [],
         "node_type": model.node_type,
+        "sha256": {file.name: sha256_of(file) for file in written},
     }
     _write(folder / METADATA, own | dict(metadata))
     _check_parity(model, load_model(folder), rows)
 
 
 def load_model(folder: Path) -> PowerModel:
-    """Read a model's folder; nothing in it is executed."""
+    """Read a model's folder; nothing in it is executed, and a file that was changed since is refused."""
     metadata = _read(folder / METADATA)
     if metadata.get("schema_version") != SCHEMA_VERSION:
         raise UserError(f"{folder} was written by another version of kepler-train: it cannot be read by this one.")
     try:
-        kind = _KINDS[metadata["model_class"]]
-        files = _read(folder / metadata["model_file"])
-        components = {name: kind.load(folder / entry["model_file"]) for name, entry in files.items()}
-        return PowerModel(
-            metadata["trainer"], metadata["model_class"], metadata["node_type"], metadata["features"], components
-        )
-    except (KeyError, TypeError) as error:
+        kind, features = _KINDS[metadata["model_class"]], metadata["features"]
+        files = _read(_unchanged(folder, metadata["model_file"], metadata))
+        components = {
+            name: kind.load(_unchanged(folder, entry["model_file"], metadata), len(features))
+            for name, entry in files.items()
+        }
+        return PowerModel(metadata["trainer"], metadata["model_class"], metadata["node_type"], features, components)
+    except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{folder} is not the folder of a model: {error} is missing or wrong.") from None
+
+
+def _unchanged(folder: Path, name: str, metadata: Mapping[str, Any]) -> Path:
+    """A file that the metadata name, with the content that they vouch for."""
+    expected = metadata["sha256"][name]
+    file = folder / name
+    if file.parent != folder or not file.is_file() or sha256_of(file) != expected:
+        raise UserError(f"{file} is not the file that was saved with this model: it was changed or is missing.")
+    return file
 
 
 def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,9 +130,11 @@ def _write(file: Path, content: Mapping[str, Any]) -> None:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{file.parent} is not the folder of a model: {file.name} is missing.") from None
     except ValueError as error:
         raise UserError(f"{file} is cut short or not JSON: {error}.") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{file.parent} is not the folder of a model: {file.name} is something else.")
     return content

@@ -31,13 +31,17 @@ class LinearModel:
         file.write_text(json.dumps(content, allow_nan=False, indent=1), encoding="utf-8")
 
     @classmethod
-    def load(cls, file: Path) -> LinearModel:
-        """Read what `save` wrote."""
+    def load(cls, file: Path, features: int) -> LinearModel:
+        """Read what `save` wrote for so many features."""
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-            return cls(float(content["bias"]), np.array(content["weight"], float), np.array(content["scale"], float))
+            model = cls(float(content["bias"]), np.array(content["weight"], float), np.array(content["scale"], float))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{file} is not a linear model: {error}.") from None
+        numbers = np.concatenate([[model.bias], model.weight.ravel(), model.scale.ravel()])
+        if model.weight.shape != (features,) or model.scale.shape != (features,) or not np.isfinite(numbers).all():
+            raise UserError(f"{file} is not a linear model of {features} features.")
+        return model
 
     def weights(self, features: list[str]) -> dict[str, Any]:
         """The entry of Kepler's weight file for this component."""

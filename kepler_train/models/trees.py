@@ -35,8 +35,8 @@ class TreesModel:
         self.booster.save_model(file)
 
     @classmethod
-    def load(cls, file: Path) -> TreesModel:
-        """Read what `save` wrote."""
+    def load(cls, file: Path, features: int) -> TreesModel:
+        """Read what `save` wrote for so many features."""
         import xgboost
 
         booster = xgboost.Booster({"nthread": THREADS})
@@ -44,6 +44,8 @@ class TreesModel:
             booster.load_model(file)
         except (xgboost.core.XGBoostError, ValueError) as error:
             raise UserError(f"{file} is not a model of boosted trees: {str(error).splitlines()[0]}.") from None
+        if booster.num_features() != features:
+            raise UserError(f"{file} has trees over {booster.num_features()} features instead of {features}.")
         return cls(booster)
 
     def weights(self, features: list[str]) -> dict[str, Any]:

@@ -51,6 +51,6 @@ def judge(held_out: pd.DataFrame, spec: RunSpec) -> dict[str, Any]:
 
 def passes_gate(mae: float | None, mape: float | None, spec: RunSpec) -> bool:
     """(mae ≤ 10 or mape ≤ 20) and both ≤ 100, with the limits of the spec; a figure that is not there does not help."""
-    if mae is None or mae > spec.gate_limit or (mape is not None and mape > spec.gate_limit):
-        return False
+    if mae is None or not mae <= spec.gate_limit or (mape is not None and not mape <= spec.gate_limit):
+        return False  # NaN is above every limit
     return mae <= spec.gate_mae or (mape is not None and mape <= spec.gate_mape)
