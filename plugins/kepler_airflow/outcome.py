@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kepler_train.errors import DataError, TryAgain, UserError
+
+_log = logging.getLogger("airflow.task")
 
 _NEVER_RETRIED = {UserError.exit_code, DataError.exit_code}
 
@@ -22,9 +26,10 @@ def raise_for(step: str, exit_code: int | None, said: str = "") -> None:
         raise AirflowFailException(sentence or f"The step {step} ended with exit code {exit_code}; see its log above.")
     if exit_code == TryAgain.exit_code:
         raise AirflowException(sentence or f"The step {step} asks to be tried again; see its log above.")
-    if exit_code is None:
-        raise AirflowException(f"The step {step} vanished before it was done; it is tried again.")
-    signal = -exit_code if exit_code < 0 else exit_code - 128
-    if signal > 0:
-        raise AirflowException(f"The step {step} was killed by signal {signal} before it was done; it is tried again.")
+    signal = 0 if exit_code is None else -exit_code if exit_code < 0 else exit_code - 128
+    if exit_code is None or signal > 0:
+        how = "vanished" if exit_code is None else f"was killed by signal {signal}"
+        sentence = f"The step {step} {how} before it was done."
+        _log.error("%s", sentence)  # the step could not say so itself
+        raise AirflowException(sentence)
     raise AirflowFailException(f"The step {step} ended with exit code {exit_code}: a bug; see the traceback above.")

@@ -1,0 +1,144 @@
+"""The whole walk on real parts: simulated node, Prometheus, Airflow on PostgreSQL, steps as processes."""
+
+import json
+import os
+import signal
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from walk import DAG, START, WINDOW
+
+from kepler_train.errors import UserError
+from kepler_train.local.follow import failures
+from kepler_train.models import load_model
+from kepler_train.workspace import Run, open_store
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+
+
+def files_of(stack, run_id):
+    return Run.named(open_store(str(stack.home / "workspace")), f"{DAG}/{run_id}")
+
+
+def tasks_of(stack, run_id):
+    return {(task["task_id"], task["rendered_map_index"]): task for task in stack.api.task_instances(DAG, run_id)}
+
+
+def wait_for(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+    return found
+
+
+def step_process(step, run_id):
+    """The process of a running step of a run."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue
+            if "run-step" in words and step in words and any(run_id in word for word in words):
+                return int(folder.name)
+    return None
+
+
+def test_a_run_publishes_four_models_that_can_be_loaded(stack, good):
+    latest = stack.home / "workspace/models" / DAG / "latest"
+    models = sorted(latest.glob("*/*/*/*/metadata.json"))
+    assert len(models) == 4
+    for metadata in models:
+        assert load_model(metadata.parent).features == ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
+    assert (latest / "README.md").read_text().count("| AbsPower |") == 8  # two trainers, four components
+    assert (latest / "held_out.png").stat().st_size > 10_000
+
+
+def test_every_step_leaves_a_manifest_with_hashes_of_what_it_read(stack, good):
+    run = files_of(stack, good)
+    for step in ("plan", "query", "validate", "extract", "isolate", "evaluate", "export", "publish"):
+        assert run.manifest(step) is not None, step
+    query, extract = run.manifest("query"), run.manifest("extract")
+    read = {(record.path, record.sha256) for record in extract.inputs if record.step == "query"}
+    assert read == {(record.path, record.sha256) for record in query.outputs}
+    assert query.figures["samples"] > 30_000
+
+
+def test_the_task_log_shows_the_steps_own_lines(stack, good):
+    log = stack.api.task_log(DAG, good, "validate")
+    assert "validate: feature group BPFOnly is valid" in log
+    assert "Traceback" not in log
+
+
+def test_the_window_is_the_one_that_was_asked_for(stack, good):
+    spec = json.loads(files_of(stack, good).store.read(f"{files_of(stack, good).folder('plan')}/spec.json"))
+    assert {name: spec[name] for name in WINDOW} == WINDOW
+
+
+def test_a_killed_step_is_tried_again_and_the_result_is_right(stack, good):
+    run_id = stack.api.trigger(DAG, WINDOW)
+    os.kill(wait_for(lambda: step_process("extract", run_id)), signal.SIGKILL)
+    assert stack.api.wait_run(DAG, run_id, 300) == "success", failures(stack.api, DAG, run_id)
+    assert tasks_of(stack, run_id)["extract", None]["try_number"] == 2
+    assert "The step extract was killed by signal 9" in stack.api.task_log(DAG, run_id, "extract", 1)
+    ours, theirs = (files_of(stack, one).manifest("extract").outputs for one in (run_id, good))
+    assert ours == theirs  # the same files, by hash
+
+
+def test_a_run_with_a_failed_trainer_is_red_and_publishes_what_is_good(stack):
+    run_id = stack.api.trigger(DAG, WINDOW)
+    run = files_of(stack, run_id)
+    # A file where the model's folder must go: this one model cannot be written.
+    obstacle = stack.home / "workspace" / run.folder("train", "rapl-sysfs/DynPower")
+    obstacle.parent.mkdir(parents=True)
+    obstacle.write_text("in the way")
+    assert stack.api.wait_run(DAG, run_id, 300) == "failed"
+    states = {key: (task["state"], task["try_number"]) for key, task in tasks_of(stack, run_id).items()}
+    assert states["train", "rapl-sysfs/DynPower/BPFOnly/LinearRegressionTrainer"] == ("failed", 1)
+    assert states["train", "rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer"] == ("success", 1)
+    assert states["publish", None] == ("success", 1)
+    assert states["all_models_trained", None][0] == "upstream_failed"
+    place = json.loads(run.store.read(f"{run.folder('publish')}/published.json"))["place"]
+    assert len(list(Path(place).glob("*/*/*/*.zip"))) == 1
+    assert "not trained: see the log of its task" in Path(place, "README.md").read_text()
+
+
+def test_a_window_without_data_fails_once_with_one_sentence(stack):
+    run_id = stack.api.trigger(DAG, {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"})
+    assert stack.api.wait_run(DAG, run_id, 120) == "failed"
+    query = tasks_of(stack, run_id)["query", None]
+    assert (query["state"], query["try_number"]) == ("failed", 1)
+    assert "has no energy counters of Kepler for rapl-sysfs" in stack.api.task_log(DAG, run_id, "query")
+
+
+def test_a_name_that_the_form_does_not_have_is_refused_at_the_trigger(stack):
+    with pytest.raises(UserError, match="BPFonly"):
+        stack.api.trigger(DAG, {"feature_groups": ["BPFonly"]})
+
+
+def test_a_backfill_learns_from_its_data_interval(stack):
+    day = START.replace(hour=2)
+    created = stack.api._call(
+        "POST",
+        "/backfills",
+        json={
+            "dag_id": DAG,
+            "from_date": f"{day:%Y-%m-%dT%H:%M:%SZ}",
+            "to_date": f"{day:%Y-%m-%dT%H:%M:%SZ}",
+            "dag_run_conf": {},
+        },
+    )
+    assert created["dag_id"] == DAG
+
+    def backfilled():
+        runs = stack.api._call("GET", f"/dags/{DAG}/dagRuns")["dag_runs"]
+        return [run["dag_run_id"] for run in runs if run["run_type"] == "backfill"]
+
+    [run_id] = wait_for(backfilled)
+    assert stack.api.wait_run(DAG, run_id, 300) == "success", failures(stack.api, DAG, run_id)
+    spec = json.loads(files_of(stack, run_id).store.read(f"{files_of(stack, run_id).folder('plan')}/spec.json"))
+    assert spec["start"] == f"{day:%Y-%m-%dT%H:%M:%SZ}"
+    assert spec["end"] == f"{day + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
