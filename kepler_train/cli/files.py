@@ -24,8 +24,14 @@ def model_path(name: str) -> Path:
 
 def named(name: str, suffix: str) -> Path:
     """A file of data, with the suffix that people leave out."""
+    if _is_no_name(name):
+        raise UserError(f"{name!r} is a folder: give the name of a file.")
     path = data_path(name)
     return path if path.suffix == suffix else path.with_name(path.name + suffix)
+
+
+def _is_no_name(name: str) -> bool:
+    return Path(name).name in ("", "..")
 
 
 def table_path(name: str) -> Path:
@@ -36,10 +42,11 @@ def table_path(name: str) -> Path:
 @contextmanager
 def query_samples(name: str) -> Iterator[Path]:
     """The folder of samples that a query left, or its kepler_query.json as such a folder."""
-    folder, file = data_path(name), named(name, ".json")
-    if folder.is_dir() and file.is_file() and not name.endswith("/"):
+    folder, a_folder = data_path(name), name.endswith("/") or _is_no_name(name)
+    file = folder if a_folder else named(name, ".json")
+    if folder.is_dir() and file.is_file():
         raise UserError(f"There are both {folder}/ and {file}: write {name}/ or {name}.json for the one you mean.")
-    if file.is_file() and not name.endswith("/"):
+    if file.is_file():
         from kepler_train.collect.exchange import import_json
 
         with scratch() as samples:
@@ -48,7 +55,7 @@ def query_samples(name: str) -> Iterator[Path]:
     elif folder.is_dir() and any(folder.glob("*.parquet")):
         yield folder
     else:
-        raise UserError(f"There is no query {folder}: neither a folder of samples nor {file.name}.")
+        raise UserError(f"There is no query {folder}: neither a folder of samples nor a kepler_query.json.")
 
 
 @contextmanager
@@ -83,14 +90,17 @@ def whole_file(path: Path) -> Iterator[Path]:
 def whole_folder(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     """A folder to make; it takes the name `path` when all went well, and the place of an earlier result."""
     there = path.is_dir() and any(path.iterdir())
-    if (there and not replaceable(path)) or (path.exists() and not path.is_dir()):
+    if _is_no_name(str(path)) or (there and not replaceable(path)) or (path.exists() and not path.is_dir()):
         raise UserError(f"{path} holds something else and is left as it is: choose another name.")
     with scratch(path) as folder:
         new = folder / path.name
         yield new
-        if path.exists():
-            path.rename(folder / "earlier")
-        new.rename(path)
+        try:
+            if path.exists():
+                path.rename(folder / "earlier")
+            new.rename(path)
+        except OSError as error:
+            raise UserError(f"{path} cannot be replaced: {error.strerror}. Choose another name.") from None
 
 
 def is_query(folder: Path) -> bool:

@@ -57,8 +57,11 @@ def read_schedule(address: str) -> Schedule:
 def parse_schedule(content: bytes, where: object) -> Schedule:
     """A schedule from its JSON text."""
     try:
-        return Schedule.model_validate_json(content)
+        schedule = Schedule.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UserError(f"{where} is not a schedule: {place}: {first['msg'].removeprefix('Value error, ')}.") from None
+    if "phases" not in schedule.model_fields_set:
+        raise UserError(f"{where} is not a schedule: it has no phases.")
+    return schedule

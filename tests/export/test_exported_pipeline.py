@@ -1,0 +1,186 @@
+"""A pipeline from simulated samples to the folder that other tools read."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_train.collect.samples import schema, table, window_of
+from kepler_train.collect.schedule import Schedule
+from kepler_train.export.layout import export_model
+from kepler_train.models import load_model
+from kepler_train.simulate.history import exported, write_schedule
+from kepler_train.simulate.node import Scenario, run_nodes
+from kepler_train.simulate.store import store_of
+from kepler_train.spec import RunSpec
+from kepler_train.steps.extract import NODE
+from kepler_train.steps.pipeline import train_pipeline
+
+SOURCE = "rapl-sysfs"
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three hours of one node, with its schedule beside them."""
+    folder = tmp_path_factory.mktemp("samples")
+    runs = run_nodes(Scenario(start=1_794_614_400.0, duration=3 * 3600, seed=2, containers=6, phase=300, idle=120))
+    by_metric: dict[str, list[dict[str, object]]] = {}
+    for one in store_of(exported(runs, "legacy", [SOURCE], frozenset(), seed=2)).series:
+        pairs = zip((one.times / 1000).tolist(), one.values.tolist(), strict=True)
+        by_metric.setdefault(one.labels["__name__"], []).append({"metric": one.labels, "values": list(pairs)})
+    for metric, answer in by_metric.items():
+        labels = {name for one in answer for name in one["metric"]} - {"__name__"}  # type: ignore[attr-defined]
+        pq.write_table(table(answer, schema(metric, labels)), folder / f"{metric}.parquet")
+    write_schedule(folder / "schedule.json", runs, "simulated")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def work(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both output types; DynPower by the linear one is too rough for the gate that is set here."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    (folder / "scratch").mkdir()
+    start, end = window_of(samples)
+    spec = RunSpec(
+        pipeline="mine",
+        machine_id="m5",
+        publisher="me",
+        feature_groups=["Basic"],
+        abs_trainers=["LinearRegressionTrainer"],
+        folds=3,
+        node_type=2,
+        start=start,
+        end=end,
+        gate_mae=6,
+        gate_mape=20,
+    )
+    schedule = Schedule.model_validate_json((samples / "schedule.json").read_bytes())
+    train_pipeline(samples, spec, schedule, "a/run", folder / "scratch", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def evaluation(work: Path) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = json.loads((work / "scratch/evaluate/evaluation.json").read_text())["models"]
+    return found
+
+
+def folders(work: Path) -> list[Path]:
+    return sorted(path for path in (work / "mine").glob("*/*/*/*") if path.is_dir())
+
+
+def test_what_passes_is_there_and_what_does_not_is_not(work: Path, evaluation: dict[str, dict[str, object]]) -> None:
+    passing = {part for part, verdict in evaluation.items() if verdict["passes"]}
+    assert 0 < len(passing) < 3
+    assert {path.relative_to(work / "mine").as_posix() for path in folders(work)} == {f"{part}_2" for part in passing}
+
+
+def test_the_layout_has_the_names_that_other_tools_look_for(work: Path) -> None:
+    for folder in folders(work):
+        _, output_type, group, name = folder.relative_to(work / "mine").parts
+        assert (output_type in ("AbsPower", "DynPower"), group) == (True, "Basic")
+        assert folder.with_name(f"{name}.zip").is_file()
+        assert folder.with_name(f"{name}.json").read_bytes() == (folder / "weight.json").read_bytes()
+        files = json.loads((folder / f"{name}.json").read_text())
+        assert list(files) == ["package", "core", "uncore", "dram"]
+        assert all((folder / own["model_file"]).is_file() for own in files.values())
+        with zipfile.ZipFile(folder.with_name(f"{name}.zip")) as archive:
+            inside = {entry: archive.read(entry) for entry in archive.namelist()}
+        assert inside == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_metadata_name_the_worst_component_and_every_figure_behind_it(work: Path) -> None:
+    for folder in folders(work):
+        metadata = json.loads((folder / "metadata.json").read_text())
+        known = [
+            "model_name",
+            "trainer",
+            "model_class",
+            "model_file",
+            "features",
+            "fe_files",
+            "output_type",
+            "node_type",
+            "machine_spec",
+        ]
+        assert set(known) <= set(metadata)
+        assert metadata["model_name"] == folder.name == f"{metadata['trainer']}_2"
+        assert metadata["mae"] == max(metadata[f"{part}_mae"] for part in ("package", "core", "uncore", "dram"))
+        assert metadata["mape"] == max(metadata[f"{part}_mape"] for part in ("package", "core", "uncore", "dram"))
+        assert set(metadata["figures"]) == {"shuffled", "blocked", "leave-one-workload-out"}
+        if metadata["output_type"] == "DynPower":
+            errors = metadata["additivity_error"].values()
+            assert (max(errors) < 1e-9) == (metadata["attribution"] == "additive")
+
+
+def test_every_trained_dyn_model_stores_whether_it_adds_up(work: Path) -> None:
+    errors = {
+        folder.parent.name: max(json.loads((folder / "metadata.json").read_text())["additivity_error"].values())
+        for folder in (work / "scratch/train" / SOURCE / "DynPower/Basic").glob("*/model")
+    }
+    assert errors["LinearRegressionTrainer"] < 1e-9
+    assert errors["XgboostFitTrainer"] > 0.1  # W
+
+
+def test_an_exported_model_loads_and_its_weights_give_the_same_watts(work: Path) -> None:
+    for folder in folders(work):
+        model = load_model(folder)
+        step = "extract" if "AbsPower" in folder.parts else "isolate"
+        rows = pd.read_parquet(work / "scratch" / step / NODE)
+        predicted = model.predict(rows)
+        assert all((watts >= 0).all() for watts in predicted.values())
+        weights = json.loads(folder.with_name(f"{folder.name}.json").read_text())
+        assert weights["model_name"] == folder.name
+        if model.trainer == "LinearRegressionTrainer":
+            for component, watts in predicted.items():
+                entry = weights[component]["All_Weights"]
+                power = entry["Bias_Weight"] + sum(
+                    own["weight"] * rows[name] / own["scale"] for name, own in entry["Numerical_Variables"].items()
+                )
+                np.testing.assert_allclose(power, watts, rtol=1e-9)
+
+
+def test_the_pipeline_describes_itself(work: Path, evaluation: dict[str, dict[str, object]]) -> None:
+    metadata = json.loads((work / "mine/metadata.json").read_text())
+    assert (metadata["name"], metadata["publisher"], metadata["isolator"]) == ("mine", "me", "min")
+    assert (metadata["init_time"], metadata["collect_time"]) == ("2026-11-14T00:00:00Z", "2026-11-14T03:00:00Z")
+    assert json.loads((work / "mine/train_arguments.json").read_text())["gate_mae"] == 6
+    rows = [
+        row
+        for file in (work / "mine").glob("*_model_metadata.csv")
+        for row in csv.DictReader(file.read_text().splitlines())
+    ]
+    assert len(rows) == sum(bool(verdict["passes"]) for verdict in evaluation.values())
+    assert {"model_name", "feature_group", "mae", "mape", "package_mae", "dram_mape"} <= set(rows[0])
+
+
+def test_the_report_has_a_row_for_each_model_and_component(
+    work: Path, evaluation: dict[str, dict[str, object]]
+) -> None:
+    report = (work / "mine/README.md").read_text()
+    for part, verdict in evaluation.items():
+        _, output_type, group, trainer = part.split("/")
+        for component in ("package", "core", "uncore", "dram"):
+            assert report.count(f"| {output_type} | {group} | {trainer} | {component} |") == 1
+        line = next(line for line in report.splitlines() if line.startswith(f"| {part} |"))
+        assert line.endswith("| published |" if verdict["passes"] else "| refused |")
+    cells = {line.count("|") for line in report.splitlines() if line.startswith(("| AbsPower", "| DynPower"))}
+    assert cells == {10}  # as many as the head
+    assert (work / "mine/held_out.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_same_model_gives_the_same_archive_to_the_byte(
+    work: Path, evaluation: dict[str, dict[str, object]], tmp_path: Path
+) -> None:
+    part = f"{SOURCE}/DynPower/Basic/XgboostFitTrainer"
+    for name in ("first", "second"):
+        export_model(work / "scratch/train" / part / "model", tmp_path / name, part, evaluation[part])
+    first, second = (next((tmp_path / name).rglob("*.zip")).read_bytes() for name in ("first", "second"))
+    assert first == second
