@@ -39,4 +39,4 @@ def write_report(
 
 
 def _figure(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:z.{digits}f}"  # z: no -0.00
