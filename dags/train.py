@@ -5,8 +5,9 @@ Learns the power of a machine from what Kepler measured on it: takes raw samples
 them, turns counters into rates, removes idle power, trains one model per output type and trainer, judges them on rows
 they have not seen, and publishes those that pass.
 
-**Window.** A nightly run and a backfill learn from their data interval. A manual run learns from `start` to `end`,
-else from the last `window_seconds`.
+**Window.** A run learns from `start` to `end` where they are given, else from its data interval: that is how the
+nightly run, a backfill and a run with a logical date choose. A run without any of these learns from the last
+`window_seconds`.
 
 **Parameters** worth knowing: `prometheus` (address), `nodes` (when several are scraped), `schedule` (file of load
 phases, so that errors are told by workload), `abs_trainers` and `dyn_trainers`, `gate_mae` and `gate_mape` (what may

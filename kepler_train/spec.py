@@ -251,7 +251,7 @@ class RunSpec(BaseModel):
     def _known_parameters(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        data = dict(data)
+        data = {name: value for name, value in data.items() if value is not None}  # a field left empty in the form
         both = data.pop("TRAINERS", None)
         if both is not None:
             data.setdefault("ABS_TRAINERS", both)
@@ -353,6 +353,8 @@ def form_schema() -> dict[str, dict[str, Any]]:
         if "anyOf" in schema:  # an optional value: one schema of two types
             branches = schema.pop("anyOf")
             schema.update(branches[0], type=[branch["type"] for branch in branches])
+        if schema["default"] in ("", []):  # the form asks for a value unless null is one
+            schema["type"] = [schema["type"], "null"]
         if schema.get("items", {}).get("enum"):
             schema["examples"] = schema["items"]["enum"]  # the form's multi-select reads these
     return properties

@@ -44,12 +44,16 @@ def test_the_run_is_green_task_by_task(page, stack, good):
     page.get_by_text("Success", exact=False).first.wait_for()
 
 
-def test_the_trigger_form_has_the_run_parameters_in_their_sections(page, stack):
+def test_the_trigger_form_has_the_run_parameters_in_their_sections_and_starts_a_run_as_it_stands(page, stack):
+    before = stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"]
     page.goto(f"{stack.airflow_url}/dags/{DAG}")
     page.get_by_role("button", name="Trigger").first.click()
-    page.get_by_text("What to train").first.wait_for()
-    for section in ("What to collect", "How to judge", "Where to publish"):
-        page.get_by_text(section).first.wait_for()
+    form = page.get_by_role("dialog")
+    for section in ("What to train", "What to collect", "How to judge", "Where to publish"):
+        form.get_by_text(section).first.wait_for()
+    form.get_by_role("button", name="Trigger").click()  # waits until it can be clicked
+    form.wait_for(state="hidden")
+    assert stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"] == before + 1
 
 
 def test_the_task_log_reads_as_the_step_spoke(page, stack, good):
