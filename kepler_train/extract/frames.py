@@ -19,7 +19,7 @@ from kepler_train.collect.samples import LATE, Series, read_series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import feature_metrics, prefixed
 from kepler_train.errors import DataError
-from kepler_train.extract.counters import Accumulated, Floats, scrape_interval
+from kepler_train.extract.counters import Accumulated, Floats, integrated, is_counter, scrape_interval
 from kepler_train.extract.workloads import label_windows
 from kepler_train.spec import RunSpec
 
@@ -89,12 +89,14 @@ def _energy(samples: Path, spec: RunSpec, dialect_name: str) -> dict[tuple[str, 
 
 
 def _features(samples: Path, spec: RunSpec, dialect_name: str) -> dict[tuple[str, str], list[Series]]:
-    """Work counters by node and feature, a series per container."""
+    """Work counters by node and feature, a series per container; the rate of a gauge is its mean level."""
     dialect = catalog().dialect(dialect_name)
     metrics = {f: m for group in spec.feature_groups for f, m in feature_metrics(spec, group, dialect).items()}
     found: dict[tuple[str, str], list[Series]] = {}
     for feature, metric in sorted(metrics.items()):
         for series in read_series(samples, metric):
+            if not is_counter(metric):
+                series.values = integrated(series.times, series.values)
             found.setdefault((series.labels.get(dialect.node_label, ""), feature), []).append(series)
     return found
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_train.extract.counters import Accumulated, increments, rates, scrape_interval
+from kepler_train.extract.counters import Accumulated, increments, integrated, is_counter, rates, scrape_interval
 
 steps = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 10_000)), min_size=1, max_size=40)  # s, increment
 
@@ -73,3 +73,22 @@ def test_for_any_chopping_of_time_increments_add_up_to_what_is_known(
 @given(st.lists(st.floats(0, 1e12), min_size=2, max_size=30))
 def test_no_counter_ever_runs_backwards(values: list[float]) -> None:
     assert (increments(np.array(values)) >= 0).all()
+
+
+def test_the_rate_of_an_integrated_gauge_is_its_mean_level() -> None:
+    times, levels = np.array([0.0, 3, 6, 9]), np.array([10.0, 10, 40, 20])
+    assert rates(times, integrated(times, levels)).tolist() == [10, 25, 30]
+
+
+@pytest.mark.parametrize(
+    ("metric", "counts"),
+    [
+        ("kepler_container_cpu_cycles_total", True),
+        ("http_request_duration_seconds_sum", True),
+        ("kepler_node_cpu_usage_ratio", False),
+        ("kepler_node_cpu_scaling_frequency_hertz", False),
+        ("node_memory_Active_bytes", False),
+    ],
+)
+def test_a_metric_says_by_its_name_whether_it_counts(metric: str, counts: bool) -> None:
+    assert is_counter(metric) is counts
