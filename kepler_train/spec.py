@@ -39,7 +39,10 @@ def _split(value: Any) -> Any:
 def _to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError("a time needs its zone, as in 2026-11-14T02:00:00Z")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time lies beyond the calendar") from None
 
 
 Names = Annotated[list[str], BeforeValidator(_split)]

@@ -71,6 +71,7 @@ def test_a_field_left_empty_in_the_form_has_its_default():
         ({"trainer": "x"}, "no parameter 'trainer': did you mean"),
         ({"gate_mae": "ten"}, r"gate_mae: .*number.*given: 'ten'"),
         ({"start": "2026-01-01T00:00:00"}, "needs its zone"),
+        ({"start": "0001-01-01T00:00:00+05:00"}, "beyond the calendar"),
         ({"prometheus": "http://me:secret@p:9090"}, "credentials do not belong into an address"),
         ({"FEATURE_GROUP": "AcceleratorOnly"}, "has no DynPower: choose AbsPower"),
         ({"FEATURE_GROUP": "ThirdParty"}, "needs thirdparty_metrics"),

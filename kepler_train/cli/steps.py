@@ -32,34 +32,37 @@ def run_step(
     """Do one step of a run, on files in the workspace."""
     from kepler_train.errors import unknown_name
     from kepler_train.steps import STEPS
+    from kepler_train.steps.plan import planned, settle
     from kepler_train.workspace import Run, open_store
     from kepler_train.workspace import run_step as do
 
     if step not in STEPS:
         raise UserError(unknown_name("step", step, STEPS))
     place = Run.named(open_store(workspace), run)
-    from kepler_train.steps.plan import planned
-
-    settled = _plan(spec, spec_json, interval, now) if step == "plan" else planned(place)
+    if step == "plan":
+        settled = settle(_asked(spec, spec_json), place, _now(now), _interval(interval))
+    else:
+        settled = planned(place)
     do(STEPS[step], STEPS, place, settled, part, force)
 
 
-def _plan(file: Path | None, text: str, interval: str, now: str) -> RunSpec:
-    """The spec of a run that is being planned, with its window worked out."""
+def _asked(file: Path | None, text: str) -> RunSpec:
+    """The parameters of a run that is being planned."""
     import json
 
     from kepler_train.spec import read_spec
-    from kepler_train.steps.plan import plan_window, read_spec_file
+    from kepler_train.steps.plan import read_spec_file
 
     if file is not None:
-        asked = read_spec_file(file)
-    else:
-        try:
-            asked = read_spec(json.loads(text or "{}"))
-        except json.JSONDecodeError as error:
-            raise UserError(f"KEPLER_TRAIN_SPEC is not JSON: {error}.") from None
-    window = plan_window(asked, _time(now) if now else datetime.now(UTC), _interval(interval))
-    return asked.model_copy(update={"start": window[0], "end": window[1]})
+        return read_spec_file(file)
+    try:
+        return read_spec(json.loads(text or "{}"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"KEPLER_TRAIN_SPEC is not JSON: {error}.") from None
+
+
+def _now(text: str) -> datetime:
+    return _time(text) if text else datetime.now(UTC)
 
 
 def _interval(text: str) -> tuple[datetime, datetime] | None:

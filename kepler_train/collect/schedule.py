@@ -47,8 +47,8 @@ def read_schedule(address: str) -> Schedule:
     """A schedule from a file or an s3:// address; no address, no phases."""
     if not address:
         return Schedule()
-    folder, _, name = address.rpartition("/")
-    content = open_store(folder or ".").read(name)
+    folder, slash, name = address.rpartition("/")
+    content = open_store(folder or slash or ".").read(name)
     if content is None:
         raise UserError(f"There is no schedule at {address}: give the file of load phases, or leave it empty.")
     return parse_schedule(content, address)

@@ -37,6 +37,16 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  
     return {"start": f"{start:{_MINUTE}}", "end": f"{end:{_MINUTE}}", "phases": len(inside)}
 
 
+def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
+    """The spec of a run with nothing left open: its window, and the pipeline that the run is of."""
+    if "pipeline" in asked.model_fields_set and asked.pipeline != run.pipeline:
+        raise UserError(
+            f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {asked.pipeline}."
+        )
+    start, end = plan_window(asked, now, interval)
+    return asked.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
+
+
 def plan_window(
     spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None = None
 ) -> tuple[datetime, datetime]:
