@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from kubernetes.client.exceptions import ApiException
 
 from kepler_airflow import command
 from kepler_airflow.outcome import raise_for
@@ -15,6 +18,10 @@ from kepler_airflow.settings import settings
 if TYPE_CHECKING:
     from airflow.sdk import Context
     from kubernetes.client import models as k8s
+
+_REFUSED_FOR_GOOD = {400, 401, 403, 404, 422}
+_NEVER_RAN = {"StartError", "ContainerCannotRun"}
+_GONE_SECONDS = 60
 
 
 class PodStep(KubernetesPodOperator):
@@ -40,10 +47,13 @@ class PodStep(KubernetesPodOperator):
             config_file=kubeconfig,
             in_cluster=False if kubeconfig else None,
             do_xcom_push=False,
-            container_name_log_prefix_enabled=False,
+            durable=True,  # a worker that comes back finds the pod of the one that was lost
+            log_formatter=lambda _, line: line.rstrip(),  # as the step said it
             startup_check_interval_seconds=1,
+            startup_timeout_seconds=600,  # a node that has to pull the image; one that cannot pull it fails at once
             on_finish_action="delete_succeeded_pod",  # failures stay to be looked at
-            log_events_on_failure=True,
+            log_pod_spec_on_failure=False,
+            termination_message_policy="FallbackToLogsOnError",  # an argument's default would win over the template
             **kwargs,
         )
         self.step, self.part = step, part
@@ -52,23 +62,105 @@ class PodStep(KubernetesPodOperator):
         """Run the pod to its end."""
         try:
             super().execute(context)
+            return
+        except ApiException as error:
+            if self.pod is None:
+                raise _refusal(error) from None
         except AirflowException:
-            raise_for(self.step, self._exit_code(), self._last_words())
-            raise
+            pass  # said below in one sentence, without Airflow's picture of the pod
+        self._explain(self._last_seen())
 
-    def _exit_code(self) -> int | None:
-        terminated = self._terminated()
-        return terminated.exit_code if terminated else None
+    def build_pod_request_obj(self, context: Context | None = None, *, dry_run: bool = False) -> k8s.V1Pod:
+        """The pod to ask for."""
+        pod = super().build_pod_request_obj(context, dry_run=dry_run)
+        container = pod.spec.containers[0]
+        container.command = [_literal(word) for word in container.command or []]
+        container.args = [_literal(word) for word in container.args]
+        for variable in container.env:
+            variable.value = _literal(variable.value) if variable.value else variable.value
+        return pod
 
-    def _last_words(self) -> str:
-        """The end of the log: the template's `terminationMessagePolicy` keeps it with the pod."""
-        terminated = self._terminated()
-        lines = (terminated.message or "").strip().splitlines() if terminated else []
-        return lines[-1] if lines else ""
+    def get_or_create_pod(self, pod_request_obj: k8s.V1Pod, context: Context) -> k8s.V1Pod:
+        """The pod that a lost worker left running, else a new one; never one that has failed: that was another try."""
+        pod = super().get_or_create_pod(pod_request_obj, context)
+        if pod.status and pod.status.phase == "Failed":
+            self.patch_already_checked(pod)
+            pod = super().get_or_create_pod(pod_request_obj, context)
+        return pod
 
-    def _terminated(self) -> k8s.V1ContainerStateTerminated | None:
-        status = self.remote_pod.status if self.remote_pod else None
-        for container in (status.container_statuses if status else None) or []:
-            if container.name == self.base_container_name and container.state:
-                return container.state.terminated
-        return None
+    def patch_already_checked(self, pod: k8s.V1Pod, *, reraise: bool = True) -> None:
+        """Mark a pod as one of an earlier try; one that is gone needs no mark."""
+        try:
+            super().patch_already_checked(pod)
+        except ApiException as error:
+            if error.status != 404 and reraise:
+                raise
+
+    def _last_seen(self) -> k8s.V1Pod | None:
+        """The pod as it is now; one that has not ended is ended, so that it does not write beside its own retry."""
+        pod = self._read()
+        if pod is None or pod.status.phase in ("Succeeded", "Failed"):
+            return pod
+        self.on_kill()
+        deadline = time.monotonic() + _GONE_SECONDS
+        while self._read() is not None and time.monotonic() < deadline:
+            time.sleep(1)
+        return pod
+
+    def _read(self) -> k8s.V1Pod | None:
+        try:
+            return self.pod_manager.read_pod(self.pod) if self.pod else None
+        except ApiException as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def _explain(self, pod: k8s.V1Pod | None) -> None:
+        """Say how the step ended, as every runtime does; before that, what only a pod can suffer."""
+        state = self._state(pod)
+        ended = state.terminated if state else None
+        if ended and ended.reason in _NEVER_RAN:
+            raise AirflowFailException(f"The image {self.image} cannot run a step: {ended.message}")
+        if ended and ended.reason == "OOMKilled":
+            self._try_again(
+                f"The step {self.step} needs more memory than its pod may have and was killed:"
+                f" raise the limit in {self.pod_template_file}."
+            )
+        if ended is None and pod is not None:
+            self._try_again(f"The pod of the step {self.step} did not come to its end: {_obstacle(pod, state)}.")
+        # The template keeps the end of the log with the pod.
+        lines = (ended.message or "").strip().splitlines() if ended else []
+        raise_for(self.step, ended.exit_code if ended else None, lines[-1] if lines else "")
+
+    def _try_again(self, sentence: str) -> NoReturn:
+        self.log.error("%s", sentence)  # the step could not say so itself
+        raise AirflowException(sentence)
+
+    def _state(self, pod: k8s.V1Pod | None) -> k8s.V1ContainerState | None:
+        statuses = pod.status.container_statuses if pod and pod.status else None
+        return next((one.state for one in statuses or [] if one.name == self.base_container_name), None)
+
+
+def _refusal(error: ApiException) -> AirflowException:
+    """Why Kubernetes did not take the pod; a full quota passes, a missing right or a wrong name does not."""
+    try:
+        said = json.loads(error.body)["message"]
+    except (TypeError, ValueError, KeyError):
+        said = error.reason
+    for_good = error.status in _REFUSED_FOR_GOOD and "exceeded quota" not in said
+    return (AirflowFailException if for_good else AirflowException)(f"Kubernetes refused the pod: {said}")
+
+
+def _literal(text: str) -> str:
+    """Kubernetes reads `$(NAME)` in commands and values as a reference; two dollars are one."""
+    return text.replace("$", "$$")
+
+
+def _obstacle(pod: k8s.V1Pod, state: k8s.V1ContainerState | None) -> str:
+    """What Kubernetes says of a pod that did not come to its end: no image, no room, evicted, or still running."""
+    waiting = state.waiting if state else None
+    unscheduled = [one for one in pod.status.conditions or [] if one.type == "PodScheduled" and one.status == "False"]
+    for said in (pod.status, waiting, *unscheduled):
+        if said is not None and (said.reason or said.message):
+            return f"{said.reason or ''} {said.message or ''}".strip().rstrip(".")
+    return f"it was {pod.status.phase} when its worker lost sight of it"
