@@ -2,20 +2,89 @@
 
 import json
 import os
+import shutil
 import signal
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from walk import DAG, START, WINDOW
 
 from kepler_train.errors import UserError
 from kepler_train.local.follow import failures
+from kepler_train.local.stack import Stack
+from kepler_train.local.state import Settings
 from kepler_train.models import load_model
+from kepler_train.simulate.history import exported, write_history, write_schedule
+from kepler_train.simulate.node import run_nodes
+from kepler_train.simulate.options import scenario
 from kepler_train.workspace import Run, open_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+
+
+DAG = "train_rapl-sysfs_BPFOnly"
+# Six hours of yesterday, between two midnights and inside the window of one nightly run (02:00 to 02:00).
+START = (datetime.now(UTC) - timedelta(days=2)).replace(hour=4, minute=0, second=0, microsecond=0)
+WINDOW = {"start": f"{START:%Y-%m-%dT%H:%M:%SZ}", "end": f"{START + timedelta(hours=6):%Y-%m-%dT%H:%M:%SZ}"}
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def page():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(60_000)
+        yield page
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("walk")
+    runs = run_nodes(scenario(duration="6h", start=WINDOW["start"], phase="5m", idle="3m"))
+    write_history(folder / "history.om", exported(runs, "legacy", ["rapl-sysfs"], frozenset(), 0))
+    write_schedule(folder / "schedule.json", runs, "simulated")
+    defaults = {
+        "schedule": str(folder / "schedule.json"),
+        "folds": 3,
+        "gate_mae": 40,
+        "TRAINERS": "LinearRegressionTrainer",
+    }
+    (folder / "defaults.json").write_text(json.dumps(defaults))
+    os.environ["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] = "False"
+    settings = Settings(prometheus_data=str(folder / "history.om"), defaults=str(folder / "defaults.json"))
+    try:
+        with Stack(folder / "home", settings).running(300) as up:
+            up.api.wait_dag(DAG, 120)
+            up.api.unpause(DAG)
+            yield up
+    finally:
+        del os.environ["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"]
+
+
+@pytest.fixture(scope="module")
+def good(stack):
+    """A run of the whole history, ended."""
+    run_id = stack.api.trigger(DAG, WINDOW | {"TRAINERS": "LinearRegressionTrainer,XgboostFitTrainer"})
+    state = stack.api.wait_run(DAG, run_id, 400)
+    assert state == "success", failures(stack.api, DAG, run_id)
+    return run_id
 
 
 def files_of(stack, run_id):
@@ -142,3 +211,30 @@ def test_a_backfill_learns_from_its_data_interval(stack):
     spec = json.loads(files_of(stack, run_id).store.read(f"{files_of(stack, run_id).folder('plan')}/spec.json"))
     assert spec["start"] == f"{day:%Y-%m-%dT%H:%M:%SZ}"
     assert spec["end"] == f"{day + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
+
+
+@browser
+def test_the_run_is_green_task_by_task(page, stack, good):
+    page.goto(f"{stack.airflow_url}/dags/{DAG}/runs/{good}")
+    for task in ("plan", "query", "train", "publish"):
+        page.get_by_text(task, exact=True).first.wait_for()
+    page.get_by_text("Success", exact=False).first.wait_for()
+
+
+@browser
+def test_the_trigger_form_has_the_run_parameters_in_their_sections_and_starts_a_run_as_it_stands(page, stack):
+    before = stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"]
+    page.goto(f"{stack.airflow_url}/dags/{DAG}")
+    page.get_by_role("button", name="Trigger").first.click()
+    form = page.get_by_role("dialog")
+    for section in ("What to train", "What to collect", "How to judge", "Where to publish"):
+        form.get_by_text(section).first.wait_for()
+    form.get_by_role("button", name="Trigger").click()  # waits until it can be clicked
+    form.wait_for(state="hidden")
+    assert stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"] == before + 1
+
+
+@browser
+def test_the_task_log_reads_as_the_step_spoke(page, stack, good):
+    page.goto(f"{stack.airflow_url}/dags/{DAG}/runs/{good}/tasks/validate")
+    page.get_by_text("feature group BPFOnly is valid").first.wait_for()
