@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+from airflow.providers.cncf.kubernetes.utils.pod_manager import PodManager
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kubernetes.client.exceptions import ApiException
 
@@ -21,7 +24,23 @@ if TYPE_CHECKING:
 
 _REFUSED_FOR_GOOD = {400, 401, 403, 404, 422}
 _NEVER_RAN = {"StartError", "ContainerCannotRun"}
-_GONE_SECONDS = 60
+_ENDED = {"Succeeded", "Failed"}
+
+
+class PodFollower(PodManager):
+    """Follows a pod to its end. The log ends first, then the container, then the pod: a moment lies between them.
+
+    Without waiting for that moment Airflow shows the last second of the log twice, and then sleeps for two.
+    """
+
+    def container_is_running(self, pod: k8s.V1Pod, container_name: str) -> bool:
+        """Whether it still runs, asked when its log has ended."""
+        return not _comes_true(lambda: not super(PodFollower, self).container_is_running(pod, container_name), 3)
+
+    def await_pod_completion(self, pod: k8s.V1Pod, *arguments: Any, **options: Any) -> k8s.V1Pod:
+        """The pod when it has ended."""
+        _comes_true(lambda: self.read_pod(pod).status.phase in _ENDED, 3)
+        return super().await_pod_completion(pod, *arguments, **options)
 
 
 class PodStep(KubernetesPodOperator):
@@ -70,6 +89,11 @@ class PodStep(KubernetesPodOperator):
             pass  # said below in one sentence, without Airflow's picture of the pod
         self._explain(self._last_seen())
 
+    @cached_property
+    def pod_manager(self) -> PodManager:
+        """What follows the pod."""
+        return PodFollower(kube_client=self.client, callbacks=self.callbacks)
+
     def build_pod_request_obj(self, context: Context | None = None, *, dry_run: bool = False) -> k8s.V1Pod:
         """The pod to ask for."""
         pod = super().build_pod_request_obj(context, dry_run=dry_run)
@@ -99,12 +123,9 @@ class PodStep(KubernetesPodOperator):
     def _last_seen(self) -> k8s.V1Pod | None:
         """The pod as it is now; one that has not ended is ended, so that it does not write beside its own retry."""
         pod = self._read()
-        if pod is None or pod.status.phase in ("Succeeded", "Failed"):
-            return pod
-        self.on_kill()
-        deadline = time.monotonic() + _GONE_SECONDS
-        while self._read() is not None and time.monotonic() < deadline:
-            time.sleep(1)
+        if pod is not None and pod.status.phase not in _ENDED:
+            self.on_kill()
+            _comes_true(lambda: self._read() is None, 60)
         return pod
 
     def _read(self) -> k8s.V1Pod | None:
@@ -139,6 +160,16 @@ class PodStep(KubernetesPodOperator):
     def _state(self, pod: k8s.V1Pod | None) -> k8s.V1ContainerState | None:
         statuses = pod.status.container_statuses if pod and pod.status else None
         return next((one.state for one in statuses or [] if one.name == self.base_container_name), None)
+
+
+def _comes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait for it, but not longer than this."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def _refusal(error: ApiException) -> AirflowException:
