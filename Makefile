@@ -29,7 +29,7 @@ test: setup ## Run all tests that this machine can run
 	@scripts/debian-packages prometheus "tests with the real Prometheus are skipped"
 	@scripts/debian-packages stress-ng "tests with real load are skipped"
 	@scripts/debian-packages chromium "tests in the browser are skipped"
-	@$(BIN)/pytest -n 2 --dist loadgroup
+	@$(BIN)/pytest -n 2 --dist loadfile  # tests of a file share servers
 
 lint: setup ## Check style, types and the layers
 	@$(BIN)/ruff check .

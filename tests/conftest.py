@@ -18,10 +18,3 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real recordings: ../shared/data is not there")
     return folder
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file together when several processes share the work, since they share servers."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(str(item.path)))
