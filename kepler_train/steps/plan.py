@@ -24,6 +24,11 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  
         raise UserError("This version cannot stress the machine: leave stress off and name a window of history.")
     if spec.extractor != "default":
         raise UserError(f"This version cannot extract by {spec.extractor!r}: choose default.")
+    if spec.cos_provider != "none" or spec.cos_secret_name:
+        raise UserError(
+            "This version takes the keys of an object store from the environment only (AWS_ACCESS_KEY_ID, …):"
+            " leave cos_provider at none and cos_secret_name empty."
+        )
     check_isolator(spec.isolator)
     for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
         check_trainer(trainer)
