@@ -23,8 +23,8 @@ from kepler_train.extract.counters import Accumulated, Floats, integrated, is_co
 from kepler_train.extract.workloads import label_windows
 from kepler_train.spec import RunSpec
 
-# A window counts when the meter covers at least this share of it.
-MIN_COVERAGE = 0.9
+# A window counts when the meter covers at least this share of it: what is missing lowers its power by as much.
+MIN_COVERAGE = 0.99
 
 
 @dataclass(frozen=True)
