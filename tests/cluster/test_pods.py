@@ -68,7 +68,6 @@ def test_killed_pods_are_tried_again_and_the_models_are_those_of_an_undisturbed_
     part = int(killed.metadata.labels["map_index"])
     assert tries["extract", -1] == 2
     assert tries["train", part] == 2
-    assert sum(tries.values()) == len(tries) + 2
     assert "The step extract vanished before it was done" in airflow.task_log(DAG, run, "extract")
     assert "The step train was killed by signal 9" in airflow.task_log(DAG, run, "train", map_index=part)
 
