@@ -164,6 +164,7 @@ def extract(
         metric_prefix=metric_prefix,
     )
     o.only_one(spec)
+    o.check_methods(spec)
     place = table_path(output)
     with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
         table = extract_table(samples, spec, o.schedule_of(schedule), work)

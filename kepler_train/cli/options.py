@@ -50,12 +50,9 @@ def only_one(spec: RunSpec) -> None:
 def check_methods(spec: RunSpec) -> None:
     """Refuse what this version does not have, before any work, and say what it will not look at."""
     from kepler_train.events import warn
-    from kepler_train.isolate.isolators import check_isolator
-    from kepler_train.train.trainer import check_trainer
+    from kepler_train.steps import plan
 
-    check_isolator(spec.isolator)
-    for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
-        check_trainer(trainer)
+    plan.check_methods(spec)
     if spec.target_hints or spec.bg_hints:
         warn(f"The isolator {spec.isolator} takes no hints: --target-hints and --bg-hints change nothing.")
 

@@ -8,7 +8,6 @@ import pandas as pd
 
 from kepler_train.collect.schedule import Schedule, parse_schedule
 from kepler_train.collect.verdict import find_collected_dialect
-from kepler_train.errors import UserError
 from kepler_train.events import say
 from kepler_train.extract.frames import node_frames
 from kepler_train.spec import RunSpec
@@ -26,8 +25,6 @@ def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
 
 def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Figures:
     """Write both frames of a folder of samples."""
-    if spec.extractor != "default":
-        raise UserError(f"This version cannot extract by {spec.extractor!r}: choose default.")
     frames = node_frames(samples, spec, find_collected_dialect(spec, samples), schedule)
     for name, own in frames.items():
         say(f"extract: {name}: {len(own.node)} rows, {own.dropped} windows dropped for gaps or resets")

@@ -22,16 +22,12 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  
     """Check that this version can do what is asked, and store the spec and the schedule."""
     if spec.stress:
         raise UserError("This version cannot stress the machine: leave stress off and name a window of history.")
-    if spec.extractor != "default":
-        raise UserError(f"This version cannot extract by {spec.extractor!r}: choose default.")
     if spec.cos_provider != "none" or spec.cos_secret_name:
         raise UserError(
             "This version takes the keys of an object store from the environment only (AWS_ACCESS_KEY_ID, …):"
             " leave cos_provider at none and cos_secret_name empty."
         )
-    check_isolator(spec.isolator)
-    for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
-        check_trainer(trainer)
+    check_methods(spec)
     start, end = spec.window
     schedule = read_schedule(spec.schedule)
     inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
@@ -40,6 +36,15 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  
         schedule.model_copy(update={"phases": inside}).model_dump_json(indent=1), encoding="utf-8"
     )
     return {"start": f"{start:{_MINUTE}}", "end": f"{end:{_MINUTE}}", "phases": len(inside)}
+
+
+def check_methods(spec: RunSpec) -> None:
+    """Refuse an extractor, an isolator or a trainer that this version does not have, before any work."""
+    if spec.extractor != "default":
+        raise UserError(f"This version cannot extract by {spec.extractor!r}: choose default.")
+    check_isolator(spec.isolator)
+    for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
+        check_trainer(trainer)
 
 
 def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
