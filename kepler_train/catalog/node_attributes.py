@@ -13,7 +13,7 @@ def _unknown_is_none(value: Any) -> Any:
 
 
 Name = Annotated[str | None, BeforeValidator(_unknown_is_none)]
-Count = Annotated[int | None, BeforeValidator(_unknown_is_none), Field(gt=0)]
+Count = Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_unknown_is_none)]
 
 
 class NodeAttributes(BaseModel):
