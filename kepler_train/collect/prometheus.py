@@ -49,6 +49,13 @@ class Prometheus:
             raise UserError(f"{self.url} answered something else than series: is it the address of Prometheus?")
         return found
 
+    def instant(self, query: str, time: float) -> list[tuple[Labels, float]]:
+        """Labels and value of everything that `query` answers at `time` (Unix s)."""
+        data = self._call("query", {"query": query, "time": f"{time:.3f}"})
+        if not isinstance(data, dict) or data.get("resultType") != "vector":
+            raise UserError(f"{self.url} answered something else than values: is it the address of Prometheus?")
+        return [(entry["metric"], float(entry["value"][1])) for entry in data["result"]]
+
     def raw(self, selector: str, start: float, end: float) -> list[dict[str, Any]]:
         """Every sample of `selector` in [start, end] (Unix s) as it was scraped, by series.
 
