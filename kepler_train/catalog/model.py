@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, Self, TypeVar
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from kepler_train.errors import UserError, unknown_name
 
 OutputTypeName = Literal["AbsPower", "DynPower"]
-DRAM = "dram"
+DRAM, PLATFORM = "dram", "platform"
 T = TypeVar("T")
+
+
+def _regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    return text
 
 
 class Entry(BaseModel):
@@ -68,15 +77,46 @@ class EnergyNames(Entry):
     starts_at_zero: bool
 
     def metric_of(self, component: str) -> str:
-        """The counter (J) that holds the energy of `component`."""
+        """The metric that holds the energy of `component`: a counter (J), or `platform_metric`, a gauge (W)."""
+        if component == PLATFORM and self.platform_metric:
+            return self.platform_metric
         return self.metric.format(component=component)
 
 
 class NodeFeature(Entry):
-    """A metric of the node, not of its containers; `label` splits it."""
+    """A metric of the node, not of its containers; `label` splits it.
+
+    A container has the node's value, or, with `share_by`, a part of it in proportion to its own value of that feature.
+    """
 
     metric: str
+    kind: Literal["counter", "gauge"] = "counter"
     label: str | None = None
+    combine: Literal["sum", "mean"] = "sum"
+    share_by: str | None = None
+
+
+class WorkloadFeature(Entry):
+    """A feature of containers, and of processes: those outside containers, or all without the container metric."""
+
+    container: str
+    process: str
+
+
+class ExporterFeature(NodeFeature):
+    """A feature of the node from another exporter: the sum over the series that match.
+
+    `match` has labels and the value each must have; `skip` labels and a regular expression that none may match whole.
+    """
+
+    match: dict[str, str] = {}
+    skip: dict[str, Annotated[str, AfterValidator(_regular_expression)]] = {}
+
+    def takes(self, labels: Mapping[str, str]) -> bool:
+        """Whether a series is part of the feature."""
+        return all(labels.get(name) == value for name, value in self.match.items()) and not any(
+            re.fullmatch(pattern, labels.get(name, "")) for name, pattern in self.skip.items()
+        )
 
 
 class FeatureNames(Entry):
@@ -87,15 +127,16 @@ class FeatureNames(Entry):
     process_labels: list[str]
     package_ratio: str | None = None
     package_ratio_label: str | None = None
-    named: dict[str, str] = {}
+    named: dict[str, WorkloadFeature] = {}
     node: dict[str, NodeFeature] = {}
 
-    def metric_of(self, feature: str) -> str | None:
-        """The metric that holds `feature`, or None where this dialect has none."""
+    def metrics_of(self, feature: str) -> list[str]:
+        """The metrics that hold `feature`, the finest last; none where this dialect has none."""
         if feature in self.node:
-            return self.node[feature].metric
-        template = self.named.get(feature, self.container)
-        return None if template is None else template.format(feature=feature)
+            return [self.node[feature].metric]
+        if feature in self.named:
+            return [self.named[feature].container, self.named[feature].process]
+        return [self.container.format(feature=feature)] if self.container else []
 
 
 class Computed(Entry):
@@ -110,7 +151,7 @@ class Dialect(Entry):
     kepler_versions: str
     node_label: str
     container_labels: list[str] = Field(min_length=1)
-    system_container: str | None = None
+    system_container: str
     port: int | None = None
     refresh_seconds: float | None = None
     energy: EnergyNames
@@ -135,6 +176,7 @@ class Catalog(Entry):
     output_types: dict[OutputTypeName, OutputType]
     energy_sources: dict[str, EnergySource]
     dialects: dict[str, Dialect]
+    exporter_features: dict[str, ExporterFeature] = {}
     extractors: dict[str, str]
     isolators: dict[str, str]
     trainers: dict[str, TrainerEntry]
@@ -151,6 +193,9 @@ class Catalog(Entry):
             for main in (group.main, group.main_dram):
                 if main is not None and main not in self.features_of(name):
                     raise ValueError(f"feature group {name}: its main feature {main} is not one of its features")
+        for name in self.exporter_features:
+            if name not in features:
+                raise ValueError(f"exporter feature {name}: {unknown_name('feature', name, sorted(features))}")
         for name, alias in self.feature_aliases.items():
             if alias.feature not in features:
                 raise ValueError(f"feature alias {name}: {unknown_name('feature', alias.feature, sorted(features))}")
@@ -177,6 +222,14 @@ class Catalog(Entry):
     def trainer(self, name: str) -> TrainerEntry:
         """The trainer of that name."""
         return _look_up("trainer", name, self.trainers)
+
+    def is_counter(self, metric: str) -> bool:
+        """Whether a metric counts: as the catalog says, else by the naming rules of Prometheus."""
+        for dialect in self.dialects.values():
+            for feature in (*dialect.features.node.values(), *self.exporter_features.values()):
+                if feature.metric == metric:
+                    return feature.kind == "counter"
+        return metric.endswith(("_total", "_sum", "_count", "_bucket"))
 
     def served_source(self, name: str) -> str:
         """The source that models are filed under: any RAPL, and none, is served as rapl-sysfs."""

@@ -73,7 +73,11 @@ def _missing(
     dialect = catalog().dialect(dialect_name)
     named = feature_metrics(spec, group, dialect)
     features = catalog().features_of(group, spec.thirdparty_metrics)
-    return [named.get(feature, feature) for feature in features if node not in metrics.get(named.get(feature, ""), {})]
+    return [
+        " or ".join(named[feature]) or feature
+        for feature in features
+        if not any(node in metrics.get(metric, {}) for metric in named[feature])
+    ]
 
 
 def check_verdict(spec: RunSpec, found: dict[str, Any], *, every_group: bool = True) -> None:

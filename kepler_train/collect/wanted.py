@@ -16,12 +16,13 @@ _OWN_PREFIX = "kepler_"
 
 @dataclass(frozen=True)
 class Wanted:
-    """The metrics of a run: counters of work and counters of energy (J), and how nodes are told apart."""
+    """The metrics of a run: energy, Kepler's features, and features from other exporters."""
 
     dialect: str
     node_label: str
     energy: list[str]
     features: list[str]
+    foreign: frozenset[str]
 
     @property
     def metrics(self) -> list[str]:
@@ -29,21 +30,28 @@ class Wanted:
         return [*self.energy, *self.features]
 
     def selector(self, metric: str, nodes: Iterable[str]) -> str:
-        """The series of a metric, of the named nodes or of all."""
+        """The series of a metric, of the named nodes or of all; other exporters know nothing of Kepler's nodes."""
         names = "|".join(re.escape(node) for node in nodes)
-        return f'{metric}{{{self.node_label}=~"{_quoted(names)}"}}' if names else metric
+        return metric if metric in self.foreign or not names else f'{metric}{{{self.node_label}=~"{_quoted(names)}"}}'
 
 
 def wanted(spec: RunSpec, name: str) -> Wanted:
     """What to ask for, for all feature groups and energy sources of the spec at once."""
     dialect = catalog().dialect(name)
     energy = {
-        dialect.energy.metric_of(component)
+        prefixed(dialect.energy.metric_of(component), spec)
         for source in spec.energy_sources
         for component in catalog().source(source).components
     }
-    features = {metric for group in spec.feature_groups for metric in feature_metrics(spec, group, dialect).values()}
-    return Wanted(name, dialect.node_label, sorted(prefixed(m, spec) for m in energy), sorted(features))
+    features = {
+        metric
+        for group in spec.feature_groups
+        for metrics in feature_metrics(spec, group, dialect).values()
+        for metric in metrics
+    }
+    exported = {feature.metric for feature in catalog().exporter_features.values()}
+    foreign = frozenset(features & (exported | set(spec.thirdparty_metrics)))
+    return Wanted(name, dialect.node_label, sorted(energy), sorted(features), foreign)
 
 
 def every_group(third_party: Collection[str]) -> list[str]:
@@ -52,15 +60,20 @@ def every_group(third_party: Collection[str]) -> list[str]:
     return [name for name, group in groups.items() if third_party or group.third_party != "required"]
 
 
-def feature_metrics(spec: RunSpec, group: str, dialect: Dialect) -> dict[str, str]:
-    """The metric of each feature of a group that this dialect has."""
-    third_party = set(spec.thirdparty_metrics)
-    found: dict[str, str] = {}
-    for feature in catalog().features_of(group, third_party):
-        metric = feature if feature in third_party else dialect.features.metric_of(feature)
-        if metric is not None:
-            found[feature] = metric if feature in third_party else prefixed(metric, spec)
-    return found
+def feature_metrics(spec: RunSpec, group: str, dialect: Dialect) -> dict[str, list[str]]:
+    """The metrics of each feature of a group, of which one is enough; none where this dialect has none."""
+    return {
+        feature: _metrics_of(spec, feature, dialect)
+        for feature in catalog().features_of(group, spec.thirdparty_metrics)
+    }
+
+
+def _metrics_of(spec: RunSpec, feature: str, dialect: Dialect) -> list[str]:
+    if feature in spec.thirdparty_metrics:
+        return [feature]
+    if feature in catalog().exporter_features:
+        return [catalog().exporter_features[feature].metric]
+    return [prefixed(metric, spec) for metric in dialect.features.metrics_of(feature)]
 
 
 def prefixed(metric: str, spec: RunSpec) -> str:

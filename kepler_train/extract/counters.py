@@ -26,11 +26,6 @@ def rates(times: Floats, values: Floats) -> Floats:
     return increments(values) / np.diff(times)
 
 
-def is_counter(metric: str) -> bool:
-    """Whether a metric counts, by the naming rules of Prometheus; any other is a gauge."""
-    return metric.endswith(("_total", "_sum", "_count", "_bucket"))
-
-
 def integrated(times: Floats, levels: Floats) -> Floats:
     """The integral of a gauge over time (trapezoids): a counter whose rate is the gauge's mean level."""
     return np.concatenate([[0.0], np.cumsum(np.diff(times) * (levels[1:] + levels[:-1]) / 2)])

@@ -7,19 +7,20 @@ group and energy source is a selection of columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from kepler_train.catalog import catalog
-from kepler_train.collect.samples import LATE, Series, read_series
+from kepler_train.catalog import Dialect, catalog
+from kepler_train.collect.nodes import Nodes
+from kepler_train.collect.samples import LATE, Series
 from kepler_train.collect.schedule import Schedule
-from kepler_train.collect.wanted import feature_metrics, prefixed
 from kepler_train.errors import DataError
-from kepler_train.extract.counters import Accumulated, Floats, integrated, is_counter, scrape_interval
+from kepler_train.extract.counters import Accumulated, Floats, scrape_interval
+from kepler_train.extract.sources import Feature, energy_series, feature_series
 from kepler_train.extract.workloads import label_windows
 from kepler_train.spec import RunSpec
 
@@ -55,76 +56,44 @@ class Grid:
         return pd.to_datetime(np.rint(self.edges[1:] * 1000).astype(np.int64), unit="ms", utc=True)
 
 
-def node_frames(samples: Path, spec: RunSpec, dialect: str, schedule: Schedule) -> dict[str, Frames]:
+def node_frames(samples: Path, spec: RunSpec, dialect_name: str, schedule: Schedule) -> dict[str, Frames]:
     """Frames of every node in the samples; nodes are never mixed."""
-    power = _energy(samples, spec, dialect)
+    dialect = catalog().dialect(dialect_name)
+    power = energy_series(samples, spec, dialect)
     if not power:
         sources = ", ".join(spec.energy_sources)
         raise DataError(f"The samples have no energy counters of {sources}: choose a source that was collected.")
-    work = _features(samples, spec, dialect)
+    nodes = Nodes.of(dialect.node_label, [one.labels for many in power.values() for one in many])
+    work = feature_series(samples, spec, dialect, nodes)
     frames = {}
-    for node in sorted({node for node, _ in power}):
+    for node in sorted(nodes.names):
         own_power = {column: series for (name, column), series in power.items() if name == node}
         own_work = {feature: series for (name, feature), series in work.items() if name == node}
-        frames[node] = _one_node(node, own_power, own_work, dialect, schedule, spec.thirdparty_metrics)
+        frames[node] = _one_node(node, own_power, own_work, dialect, schedule)
     return frames
 
 
-def _energy(samples: Path, spec: RunSpec, dialect_name: str) -> dict[tuple[str, str], list[Series]]:
-    """Energy counters (J) by node and power column: series of modes and sockets that add up; zones are chosen."""
-    dialect = catalog().dialect(dialect_name)
-    names = dialect.energy
-    found: dict[tuple[str, str], list[Series]] = {}
-    for source in spec.energy_sources:
-        for component in catalog().source(source).components:
-            for series in read_series(samples, prefixed(names.metric_of(component), spec)):
-                if names.zone_label and series.labels.get(names.zone_label) != component:
-                    continue
-                meter = series.labels.get(names.source_label or "", source)
-                if catalog().served_source(meter) != catalog().served_source(source):
-                    continue
-                node = series.labels.get(dialect.node_label, "")
-                found.setdefault((node, f"{source}/{component}_power"), []).append(series)
-    return found
-
-
-def _features(samples: Path, spec: RunSpec, dialect_name: str) -> dict[tuple[str, str], list[Series]]:
-    """Work counters by node and feature, a series per container; the rate of a gauge is its mean level."""
-    dialect = catalog().dialect(dialect_name)
-    metrics = {f: m for group in spec.feature_groups for f, m in feature_metrics(spec, group, dialect).items()}
-    found: dict[tuple[str, str], list[Series]] = {}
-    for feature, metric in sorted(metrics.items()):
-        for series in read_series(samples, metric):
-            if not is_counter(metric):
-                series.values = integrated(series.times, series.values)
-            found.setdefault((series.labels.get(dialect.node_label, ""), feature), []).append(series)
-    return found
-
-
 def _one_node(
-    node: str,
-    power: dict[str, list[Series]],
-    work: dict[str, list[Series]],
-    dialect: str,
-    schedule: Schedule,
-    third_party: Collection[str],
+    node: str, power: dict[str, list[Series]], work: dict[str, Feature], dialect: Dialect, schedule: Schedule
 ) -> Frames:
     grid = _grid(node, [series for many in power.values() for series in many])
     watts, complete = _watts(power, grid)
-    container_rates = {
-        # What other exporters count began with the machine, and is scraped at other times.
-        feature: _container_rates(series, grid, dialect, from_birth=feature not in third_party)
-        for feature, series in work.items()
+    of_containers = {
+        name: _container_rates(feature, grid, dialect) for name, feature in work.items() if feature.of_node is None
     }
-    columns: dict[str, Floats] = {
-        feature: np.sum(list(by_container.values()), axis=0) for feature, by_container in container_rates.items()
-    }
-    frame = pd.DataFrame({**columns, **watts}, index=grid.ends)
+    of_node: dict[str, Floats] = {}
+    for name, feature in work.items():
+        if feature.of_node is not None:
+            of_node[name], covered = _node_rate(feature, grid)
+            complete &= covered
+    columns = {name: np.sum(list(rates.values()), axis=0) for name, rates in of_containers.items()} | of_node
+    frame = pd.DataFrame({**{name: columns[name] for name in work}, **watts}, index=grid.ends)
     frame.insert(0, "node", node)
     frame.insert(1, "workload", label_windows(grid.edges, node, schedule))
+    shares = {name: feature.of_node.share_by for name, feature in work.items() if feature.of_node}
     return Frames(
         node=frame[complete].rename_axis("time").reset_index(),
-        containers=_container_frame(node, container_rates, grid, complete),
+        containers=_container_frame(node, of_containers, frame, shares, complete),
         dropped=int((~complete).sum()),
     )
 
@@ -141,7 +110,7 @@ def _grid(node: str, meters: list[Series]) -> Grid:
     return Grid(scrapes[0] + interval * np.arange(windows + 1), scrapes, LATE * interval)
 
 
-def _watts(power: dict[str, list[Series]], grid: Grid) -> tuple[dict[str, Floats], np.typing.NDArray[np.bool_]]:
+def _watts(power: dict[str, list[Series]], grid: Grid) -> tuple[dict[str, Floats], npt.NDArray[np.bool_]]:
     """Power of every component (W), and the windows in which every meter is covered."""
     complete = np.ones(len(grid.edges) - 1, dtype=bool)
     watts: dict[str, Floats] = {}
@@ -155,16 +124,38 @@ def _watts(power: dict[str, list[Series]], grid: Grid) -> tuple[dict[str, Floats
     return watts, complete
 
 
-def _container_rates(many: list[Series], grid: Grid, dialect: str, *, from_birth: bool) -> dict[str, Floats]:
+def _container_rates(feature: Feature, grid: Grid, dialect: Dialect) -> dict[str, Floats]:
     """Rate (1/s) of one feature in every window, by container; 0 where the container did not run."""
     found: dict[str, Floats] = {}
-    labels = catalog().dialect(dialect).container_labels
-    for series in many:
-        times, values = _from_birth(series, grid) if from_birth else (series.times, series.values)
-        gained, _ = Accumulated.of(times, values, grid.longest).over(grid.edges)
-        name = "/".join(series.labels.get(label, "") for label in labels)
+    for series in feature.series:
+        times, values = _from_birth(series, grid) if feature.from_birth else (series.times, series.values)
+        gained, _ = Accumulated.of(times, values, _longest_step(series, grid)).over(grid.edges)
+        name = _container_name(series, dialect)
         found[name] = found.get(name, 0.0) + gained / grid.seconds
     return found
+
+
+def _container_name(series: Series, dialect: Dialect) -> str:
+    labels = [series.labels.get(label, "") for label in dialect.container_labels]
+    return "/".join(labels) if any(labels) else dialect.system_container
+
+
+def _node_rate(feature: Feature, grid: Grid) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Rate (1/s) of a feature of the node in every window, and the windows in which it is known."""
+    rate, covered = np.zeros(len(grid.edges) - 1), np.zeros(len(grid.edges) - 1)
+    for series in feature.series:
+        counter = Accumulated.of(series.times, series.values, _longest_step(series, grid))
+        gained, own = counter.over(grid.edges)
+        rate += gained / grid.seconds
+        covered = np.maximum(covered, own)
+    if feature.of_node and feature.of_node.combine == "mean":
+        rate /= len(feature.series)
+    return rate, covered >= MIN_COVERAGE * grid.seconds
+
+
+def _longest_step(series: Series, grid: Grid) -> float:
+    """Other exporters have scrape intervals of their own, which may be longer than that of the meter (s)."""
+    return max(grid.longest, LATE * scrape_interval(series.times)) if len(series.times) > 2 else grid.longest
 
 
 def _from_birth(series: Series, grid: Grid) -> tuple[Floats, Floats]:
@@ -176,19 +167,35 @@ def _from_birth(series: Series, grid: Grid) -> tuple[Floats, Floats]:
 
 
 def _container_frame(
-    node: str, rates: dict[str, dict[str, Floats]], grid: Grid, complete: np.typing.NDArray[np.bool_]
+    node: str,
+    rates: dict[str, dict[str, Floats]],
+    frame: pd.DataFrame,
+    shares: dict[str, str | None],
+    complete: npt.NDArray[np.bool_],
 ) -> pd.DataFrame:
-    """A row per window and container that did any work in it."""
+    """A row per window and container that did any work in it.
+
+    A feature of the node has the node's value in every row, or is shared in proportion to another feature.
+    """
     containers = sorted({name for by_container in rates.values() for name in by_container})
-    nothing = np.zeros(len(grid.edges) - 1)
+    nothing = np.zeros(len(frame))
     pieces = []
     for container in containers:
         columns = {feature: by_container.get(container, nothing) for feature, by_container in rates.items()}
         worked = complete & np.any(list(columns.values()), axis=0)
+        for feature, share_by in shares.items():
+            whole = frame[feature].to_numpy()
+            columns[feature] = whole if share_by is None else whole * _share(columns[share_by], frame[share_by])
         pieces.append(
             pd.DataFrame(
-                {"time": grid.ends[worked], "node": node, "container": container}
+                {"time": frame.index[worked], "node": node, "container": container}
                 | {feature: values[worked] for feature, values in columns.items()}
             )
         )
-    return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=["time", "node", "container"])
+    empty = pd.DataFrame(columns=["time", "node", "container", *rates, *shares])
+    return pd.concat(pieces, ignore_index=True) if pieces else empty
+
+
+def _share(part: Floats, whole: pd.Series[float]) -> Floats:
+    total = whole.to_numpy()
+    return np.divide(part, total, out=np.zeros(len(part)), where=total > 0)

@@ -21,8 +21,8 @@ def test_full_is_workload_only_and_the_system_features():
     assert extra == {"node_info", "cpu_scaling_frequency_hertz"}
 
 
-def test_the_twelve_groups_six_sources_and_ten_trainers_are_there():
-    assert len(catalog().feature_groups) == 12
+def test_the_fourteen_groups_six_sources_and_ten_trainers_are_there():
+    assert len(catalog().feature_groups) == 14
     assert len(catalog().energy_sources) == 6
     assert len(catalog().trainers) == 10
 
@@ -46,15 +46,34 @@ def test_every_rapl_is_served_as_rapl_sysfs(asked):
 
 def test_metric_names_follow_the_dialect():
     legacy, current = catalog().dialect("legacy"), catalog().dialect("current")
-    assert legacy.features.metric_of("cpu_cycles") == "kepler_container_cpu_cycles_total"
-    assert legacy.features.metric_of("node_info") == "kepler_node_node_info"
+    assert legacy.features.metrics_of("cpu_cycles") == ["kepler_container_cpu_cycles_total"]
+    assert legacy.features.metrics_of("node_info") == ["kepler_node_node_info"]
     assert legacy.energy.metric_of("dram") == "kepler_node_dram_joules_total"
     assert current.energy.metric_of("dram") == "kepler_node_cpu_joules_total"
-    assert current.features.metric_of("process_cpu_seconds") == "kepler_process_cpu_seconds_total"
+    assert current.energy.metric_of("platform") == "kepler_platform_watts"
+    assert current.features.metrics_of("cpu_seconds")[-1] == "kepler_process_cpu_seconds_total"
 
 
 def test_the_current_dialect_has_no_hardware_counters():
-    assert catalog().dialect("current").features.metric_of("cpu_cycles") is None
+    assert catalog().dialect("current").features.metrics_of("cpu_cycles") == []
+
+
+def test_a_metric_counts_as_the_catalog_says_else_by_its_name():
+    assert catalog().is_counter("node_vmstat_pgfault")
+    assert catalog().is_counter("anything_total")
+    assert not catalog().is_counter("kepler_node_cpu_usage_ratio")
+    assert not catalog().is_counter("kepler_platform_watts")
+    assert not catalog().is_counter("anything_bytes")
+
+
+def test_an_exporters_feature_leaves_out_what_would_count_twice():
+    received = catalog().exporter_features["node_network_receive_bytes"]
+    assert received.takes({"device": "eth0"})
+    assert not received.takes({"device": "lo"})
+    assert not received.takes({"device": "veth12ab"})
+    user = catalog().exporter_features["node_cpu_user_seconds"]
+    assert user.takes({"cpu": "0", "mode": "user"})
+    assert not user.takes({"cpu": "0", "mode": "idle"})
 
 
 def test_nothing_computed_from_cpu_time_is_an_energy_label():

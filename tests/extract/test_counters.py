@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_train.extract.counters import Accumulated, increments, integrated, is_counter, rates, scrape_interval
+from kepler_train.catalog import catalog
+from kepler_train.extract.counters import Accumulated, increments, integrated, rates, scrape_interval
 
 steps = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 10_000)), min_size=1, max_size=40)  # s, increment
 
@@ -91,4 +92,4 @@ def test_the_rate_of_an_integrated_gauge_is_its_mean_level() -> None:
     ],
 )
 def test_a_metric_says_by_its_name_whether_it_counts(metric: str, counts: bool) -> None:
-    assert is_counter(metric) is counts
+    assert catalog().is_counter(metric) is counts
