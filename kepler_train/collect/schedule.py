@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from kepler_train.collect.machine import MachineSpec
 from kepler_train.errors import UserError
 from kepler_train.spec import Time
 from kepler_train.workspace import open_store
 
 IDLE = "idle"
+
+
+Status = Literal["done", "failed", "missing", "stopped"]
+"""missing: the machine's stress-ng does not have the load; stopped: somebody ended the run during the phase."""
 
 
 class Phase(BaseModel):
@@ -21,15 +27,22 @@ class Phase(BaseModel):
     name: str = ""
     load: str = Field(min_length=1)
     instances: int = 0
-    frequency_mhz: float | None = None
+    frequency_mhz: float | None = Field(None, description="CPU frequency that was asked for; None: the governor's.")
+    frequency_seen_mhz: float | None = Field(None, description="Mean over all CPUs and the phase, as the kernel says.")
     node: str = ""
     start: Time
     end: Time
+    status: Status = "done"
+    reason: str = Field("", description="Why the phase is not done, in one sentence.")
+    exit_code: int | None = Field(None, description="Of the load; of the first instance that failed, if one did.")
+    bogo_ops: int | None = Field(None, description="Work done as stress-ng counts it, summed over the instances.")
+    command: list[str] = Field([], description="What was started, once for each instance.")
 
 
 def _in_order(phases: list[Phase]) -> list[Phase]:
     for phase in phases:
-        if phase.start >= phase.end:
+        # What could not run may have taken no time at all.
+        if phase.start > phase.end or (phase.start == phase.end and phase.status == "done"):
             raise ValueError(f"the phase {phase.name or phase.load} ends before it starts")
     return sorted(phases, key=lambda phase: (phase.node, phase.start))
 
@@ -40,7 +53,13 @@ class Schedule(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     machine_id: str = ""
+    machine: MachineSpec | None = None
     phases: Annotated[list[Phase], AfterValidator(_in_order)] = []
+    notes: list[str] = Field([], description="What a reader of the phases must know, as that no frequency was set.")
+
+    def labelled(self) -> Iterator[Phase]:
+        """The phases that say which load ran: those that ran whole."""
+        return (phase for phase in self.phases if phase.status == "done")
 
 
 def read_schedule(address: str) -> Schedule:
