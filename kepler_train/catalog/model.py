@@ -83,6 +83,10 @@ class EnergyNames(Entry):
         return self.metric.format(component=component)
 
 
+# A mean is a gauge that tells of the time since the reading before, not of the instant at which it is read.
+Kind = Literal["counter", "gauge", "mean"]
+
+
 class NodeFeature(Entry):
     """A metric of the node, not of its containers; `label` splits it.
 
@@ -90,7 +94,7 @@ class NodeFeature(Entry):
     """
 
     metric: str
-    kind: Literal["counter", "gauge"] = "counter"
+    kind: Kind = "counter"
     label: str | None = None
     combine: Literal["sum", "mean"] = "sum"
     share_by: str | None = None
@@ -223,13 +227,17 @@ class Catalog(Entry):
         """The trainer of that name."""
         return _look_up("trainer", name, self.trainers)
 
-    def is_counter(self, metric: str) -> bool:
-        """Whether a metric counts: as the catalog says, else by the naming rules of Prometheus."""
+    def kind_of(self, metric: str) -> Kind:
+        """Whether a metric counts or is a level: as the catalog says, else by the naming rules of Prometheus."""
         for dialect in self.dialects.values():
             for feature in (*dialect.features.node.values(), *self.exporter_features.values()):
                 if feature.metric == metric:
-                    return feature.kind == "counter"
-        return metric.endswith(("_total", "_sum", "_count", "_bucket"))
+                    return feature.kind
+        return "counter" if metric.endswith(("_total", "_sum", "_count", "_bucket")) else "gauge"
+
+    def is_counter(self, metric: str) -> bool:
+        """Whether a metric only grows, but for resets."""
+        return self.kind_of(metric) == "counter"
 
     def served_source(self, name: str) -> str:
         """The source that models are filed under: any RAPL, and none, is served as rapl-sysfs."""

@@ -31,6 +31,11 @@ def integrated(times: Floats, levels: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.diff(times) * (levels[1:] + levels[:-1]) / 2)])
 
 
+def integrated_means(times: Floats, means: Floats) -> Floats:
+    """The integral of a gauge whose every value is the mean since the reading before: Σ mean·Δt."""
+    return np.concatenate([[0.0], np.cumsum(np.diff(times) * means[1:])])
+
+
 @dataclass(frozen=True)
 class Accumulated:
     """A counter without resets and gaps: its running total, and the running time it covers (s)."""

@@ -11,7 +11,7 @@ from kepler_train.collect.nodes import Nodes, own_node
 from kepler_train.collect.samples import Series, read_series
 from kepler_train.collect.wanted import feature_metrics, prefixed
 from kepler_train.events import warn
-from kepler_train.extract.counters import integrated
+from kepler_train.extract.counters import integrated, integrated_means
 from kepler_train.spec import RunSpec
 
 
@@ -83,6 +83,8 @@ def _read_by_node(samples: Path, feature: str, metric: str, nodes: Nodes) -> dic
 
 def _as_counter(series: Series, metric: str) -> Series:
     """A gauge as its integral over time, whose rate is the gauge's mean level."""
-    if catalog().is_counter(metric):
+    kind = catalog().kind_of(metric)
+    if kind == "counter":
         return series
-    return Series(series.labels, series.times, integrated(series.times, series.values))
+    integral = integrated if kind == "gauge" else integrated_means
+    return Series(series.labels, series.times, integral(series.times, series.values))
