@@ -219,3 +219,35 @@ def node(
     with exporter_server(Exporter(live, dialect, source, frozenset(fault)), host, port) as server:
         say(f"{server.url}/metrics")
         server.wait()
+
+
+@app.command()
+def rapl(
+    sysfs: Annotated[Path, typer.Option(help="Folder to keep the powercap tree in; Kepler's --host.sysfs.")],
+    truth: Annotated[Path, typer.Option(help="CSV: busy share, power and energy of each zone, a row each tick.")],
+    packages: Annotated[int, typer.Option(help="Packages to show; 0 takes this machine's own.")] = 0,
+    tick: Annotated[float, typer.Option(help="Seconds between two updates.")] = 0.25,
+    max_energy_range_uj: Annotated[
+        int, typer.Option(help="Where the counters wrap around, in microjoules.")
+    ] = 262_143_328_850,
+) -> None:
+    """Keep a virtual RAPL meter for a real Kepler until SIGTERM or SIGINT.
+
+    Its energy counters follow this machine's real CPU use by a known law, so that an unmodified Kepler with
+    --host.sysfs is a real exporter with a known truth. Started again, it continues tree and truth.
+    """
+    from kepler_train.errors import UserError
+    from kepler_train.events import say
+    from kepler_train.simulate.rapl import SHORTEST_TICK, keep, rapl_meter, stop_signals
+
+    if not SHORTEST_TICK <= tick <= 5:
+        raise UserError(f"--tick {tick:g} is out of range: give {SHORTEST_TICK} to 5 seconds.")
+    with stop_signals() as ended, rapl_meter(sysfs, truth, packages, max_energy_range_uj) as meter:
+        names = ", ".join(zone.column for zone in meter.zones)
+        say(f"Metering {names} below {sysfs}; start Kepler with --host.sysfs {sysfs}.")
+        keep(meter, tick, ended)
+    used = {name: energy / 1e6 for name, energy in meter.energy.items()}
+    say(
+        f"Stopped; {truth} ends at " + ", ".join(f"{name} {joules:.3f} J" for name, joules in used.items()) + ".",
+        **used,
+    )
