@@ -1,29 +1,34 @@
-"""The Prometheus HTTP API: two calls, and a sentence for everything that goes wrong with them."""
+"""The Prometheus HTTP API: `/series`, `/query` and `/query_range`, which every server of its kind answers."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+import ipaddress
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import requests
 import stamina
 from stamina.instrumentation import RetryDetails
 
+from kepler_train.collect.access import access_to
+from kepler_train.collect.decoding import Answer, Truncated, decode_answer
+from kepler_train.collect.refusals import Busy, TooMuchAtOnce, TooSlow, broken_off, no_answer, refusal
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.events import warn
 
 Labels = dict[str, str]
+T = TypeVar("T")
 
-_TIMEOUT = (10, 120)  # connect, read (s)
+LARGEST_ANSWER = 1 << 30  # bytes
+_CONNECT, _READ, _WHOLE = 10.0, 120.0, 600.0  # until connected, until the next bytes, until all of them (s)
 _ATTEMPTS = 4
-
-
-class TooMuchAtOnce(KeplerTrainError):
-    """The server refuses an answer of this size; half the time span may pass."""
-
-    exit_code = 2
+_PIECE = 1 << 20  # bytes read at a time
+_SUCCESS = b'{"status":"success"'
 
 
 def _announce(details: RetryDetails) -> None:
@@ -33,121 +38,163 @@ def _announce(details: RetryDetails) -> None:
 stamina.instrumentation.set_on_retry_hooks([_announce])
 
 
+@dataclass
+class Traffic:
+    """What was asked of a server so far; bytes are those of answers, unpacked."""
+
+    requests: int = 0
+    retries: int = 0
+    bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(self, *, requests: int = 0, retries: int = 0, received: int = 0) -> None:
+        """Count, from any thread."""
+        with self._lock:
+            self.requests += requests
+            self.retries += retries
+            self.bytes += received
+
+
 class Prometheus:
     """A server that speaks the Prometheus HTTP API: Prometheus, Thanos, Mimir, VictoriaMetrics."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self.traffic = Traffic()
+        self._access = access_to(self.url)
         self._session = requests.Session()
-        self._session.headers.update(_authorization())
-        self._auth = _basic_auth()
+        if _is_this_machine(self.url):
+            # Packing costs more time than it saves where nothing leaves the machine.
+            self._session.headers["Accept-Encoding"] = "identity"
+        # POST: selectors of many nodes outgrow what servers take as an address.
+        self._method = "POST"
+        self._warned: set[str] = set()
 
     def series(self, selector: str, start: float, end: float) -> list[Labels]:
         """The labels of every series of `selector` with samples in the window (Unix s)."""
-        found = self._call("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
+        found = self._data("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
         if not isinstance(found, list):
             raise UserError(f"{self.url} answered something else than series: is it the address of Prometheus?")
         return found
 
     def instant(self, query: str, time: float) -> list[tuple[Labels, float]]:
         """Labels and value of everything that `query` answers at `time` (Unix s)."""
-        data = self._call("query", {"query": query, "time": f"{time:.3f}"})
+        data = self._data("query", {"query": query, "time": f"{time:.3f}"})
         if not isinstance(data, dict) or data.get("resultType") != "vector":
             raise UserError(f"{self.url} answered something else than values: is it the address of Prometheus?")
         return [(entry["metric"], float(entry["value"][1])) for entry in data["result"]]
 
-    def raw(self, selector: str, start: float, end: float) -> list[dict[str, Any]]:
-        """Every sample of `selector` in [start, end] (Unix s) as it was scraped, by series.
+    def raw(self, selector: str, start: float, end: float, most: int = LARGEST_ANSWER) -> Answer:
+        """Every sample of `selector` in [start, end] (Unix s) as it was scraped; TooMuchAtOnce beyond `most` bytes.
 
         An instant query over a range selector answers raw samples. Prometheus 2 includes the left edge of a range
         and Prometheus 3 does not, so one millisecond more is asked for and the caller cuts at its own edges.
         """
         milliseconds = round((end - start) * 1000) + 1
-        data = self._call("query", {"query": f"{selector}[{milliseconds}ms]", "time": f"{end:.3f}"})
-        if not isinstance(data, dict) or not isinstance(data.get("result"), list):
-            raise UserError(f"{self.url} answered something else than samples: is it the address of Prometheus?")
-        result: list[dict[str, Any]] = data["result"]
-        return result
+        return self._samples("query", {"query": f"{selector}[{milliseconds}ms]", "time": f"{end:.3f}"}, most)
 
-    def _call(self, path: str, parameters: Mapping[str, str]) -> Any:
+    def resampled(self, selector: str, start: float, end: float, step: float, most: int = LARGEST_ANSWER) -> Answer:
+        """The last value of each series at start, start + step, … ≤ end, unless it is older than the look-back."""
+        window = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
+        return self._samples("query_range", {"query": selector, **window}, most)
+
+    def _samples(self, path: str, parameters: Mapping[str, str], most: int) -> Answer:
+        answer = self._call(path, parameters, decode_answer, most)
+        self._pass_on(answer.warnings)
+        return answer
+
+    def _data(self, path: str, parameters: Mapping[str, str]) -> Any:
+        content = self._call(path, parameters, json.loads, LARGEST_ANSWER)
+        self._pass_on(content.get("warnings") or [])
+        return content.get("data")
+
+    def _pass_on(self, warnings: list[str]) -> None:
+        """A warning is said once, not with each of a thousand answers."""
+        for warning in warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                warn(f"Prometheus at {self.url} warns: {warning}")
+
+    def _call(self, path: str, parameters: Mapping[str, str], read: Callable[[bytes], T], most: int) -> T:
         for attempt in stamina.retry_context(
-            on=TryAgain, attempts=_ATTEMPTS, timeout=120, wait_initial=0.5, wait_max=10
+            on=_pause_before_retry, attempts=_ATTEMPTS, timeout=_READ, wait_initial=0.5, wait_max=10
         ):
             with attempt:
-                return self._once(path, parameters)
+                self.traffic.add(requests=1, retries=attempt.num > 1)
+                return self._once(path, parameters, read, most)
         raise AssertionError("unreachable: the last attempt raises")
 
-    def _once(self, path: str, parameters: Mapping[str, str]) -> Any:
+    def _once(self, path: str, parameters: Mapping[str, str], read: Callable[[bytes], T], most: int) -> T:
+        where = "data" if self._method == "POST" else "params"
         try:
-            # POST: selectors of many nodes outgrow what servers take as an address.
-            answer = self._session.post(
-                f"{self.url}/api/v1/{path}", data=parameters, timeout=_TIMEOUT, auth=self._auth, allow_redirects=False
-            )
-        except requests.ConnectTimeout:
-            raise TryAgain(f"Prometheus at {self.url} cannot be reached within {_TIMEOUT[0]} s.") from None
-        except requests.Timeout:
-            raise TryAgain(f"Prometheus at {self.url} did not answer within {_TIMEOUT[1]} s.") from None
-        except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError):
-            raise TryAgain(f"Prometheus at {self.url} sent an answer that breaks off.") from None
-        except requests.ConnectionError as error:
-            raise TryAgain(f"Prometheus at {self.url} cannot be reached: {_reason(error)}.") from None
+            with self._session.request(
+                self._method,
+                f"{self.url}/api/v1/{path}",
+                **{where: parameters},  # type: ignore[arg-type]
+                timeout=(_CONNECT, _READ),
+                auth=self._access.authorize,
+                verify=self._access.authority,
+                cert=self._access.certificate,
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                body = self._body(answer, most)
         except requests.RequestException as error:
-            raise UserError(f"{self.url} is not an address that can be asked: {error}.") from None
-        return self._data(answer)
+            raise no_answer(self.url, error, _CONNECT, _READ) from None
+        if answer.status_code in (403, 405) and self._method == "POST":
+            self._method = "GET"  # proxies that let people only read take POST for writing
+            return self._once(path, parameters, read, most)
+        if answer.status_code == 401 and self._access.replaced_since(answer.request):
+            raise Busy(f"Prometheus at {self.url} refused a token that was just replaced.", pause=0.0)
+        return self._read(answer, body, read)
 
-    def _data(self, answer: requests.Response) -> Any:
-        status = answer.status_code
-        if status in (401, 403):
-            raise UserError(
-                f"Prometheus at {self.url} refused access ({status}): set PROMETHEUS_TOKEN_FILE,"
-                " or PROMETHEUS_USERNAME and PROMETHEUS_PASSWORD."
-            )
-        if status == 429 or status >= 500:
-            raise TryAgain(f"Prometheus at {self.url} answered {status}: {_excerpt(answer)}.")
+    def _body(self, answer: requests.Response, most: int) -> bytes:
+        """The bytes of an answer, as long as they are neither too many nor too slow."""
+        pieces, size, began = [], 0, time.monotonic()
+        for piece in answer.iter_content(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                raise TooMuchAtOnce(f"Prometheus at {self.url} sent more than {most >> 20} MiB in one answer.")
+            if time.monotonic() - began > _WHOLE:
+                raise TooSlow(f"Prometheus at {self.url} did not finish its answer within {_WHOLE:g} s.")
+        self.traffic.add(received=size)
+        return b"".join(pieces)
+
+    def _read(self, answer: requests.Response, body: bytes, read: Callable[[bytes], T]) -> T:
+        if answer.status_code == requests.codes.ok:
+            if not body.startswith(_SUCCESS) and "json" in answer.headers.get("Content-Type", ""):
+                self._check_success(answer, body)
+            if body.startswith(b"{"):
+                try:
+                    return read(body)
+                except (Truncated, json.JSONDecodeError):
+                    raise broken_off(self.url) from None
+        raise self._without_secrets(refusal(self.url, answer, body))
+
+    def _check_success(self, answer: requests.Response, body: bytes) -> None:
         try:
-            body = answer.json()
-        except requests.JSONDecodeError:
-            if "json" in answer.headers.get("Content-Type", ""):
-                raise TryAgain(f"Prometheus at {self.url} sent an answer that breaks off.") from None
-            raise UserError(
-                f"{self.url} answered {status} with a page, not with JSON: is it the address of Prometheus?"
-            ) from None
-        if not isinstance(body, dict) or body.get("status") != "success":
-            said = body.get("error") if isinstance(body, dict) else _excerpt(answer)
-            if status == 422:
-                raise TooMuchAtOnce(f"Prometheus at {self.url} refuses the query: {said}.")
-            raise UserError(f"Prometheus at {self.url} answered {status}: {said}.")
-        for warning in body.get("warnings") or []:
-            warn(f"Prometheus at {self.url} warns: {warning}")
-        return body.get("data")
+            content = json.loads(body)
+        except ValueError:
+            raise broken_off(self.url) from None
+        if not isinstance(content, dict) or content.get("status") != "success":
+            raise self._without_secrets(refusal(self.url, answer, body))
+
+    def _without_secrets(self, error: KeplerTrainError) -> KeplerTrainError:
+        error.args = tuple(self._access.without_secrets(str(part)) for part in error.args)
+        return error
 
 
-def _authorization() -> dict[str, str]:
-    """A bearer token from the file that PROMETHEUS_TOKEN_FILE names."""
-    file = os.environ.get("PROMETHEUS_TOKEN_FILE")
-    if not file:
-        return {}
+def _pause_before_retry(error: Exception) -> bool | float:
+    """Whether to ask again, and after which pause (s) when the server named one."""
+    if isinstance(error, Busy) and error.pause is not None:
+        return error.pause
+    return isinstance(error, TryAgain)
+
+
+def _is_this_machine(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
     try:
-        return {"Authorization": f"Bearer {Path(file).read_text(encoding='utf-8').strip()}"}
-    except OSError as error:
-        raise UserError(f"The token file {file} (PROMETHEUS_TOKEN_FILE) cannot be read: {error.strerror}.") from None
-
-
-def _basic_auth() -> tuple[str, str] | None:
-    user = os.environ.get("PROMETHEUS_USERNAME")
-    return (user, os.environ.get("PROMETHEUS_PASSWORD", "")) if user else None
-
-
-def _reason(error: requests.ConnectionError) -> str:
-    """The part of a connection error that a person needs."""
-    said = str(error)
-    for words in ("Connection refused", "Name or service not known", "No route to host", "Network is unreachable"):
-        if words in said:
-            return words.lower()
-    if "IncompleteRead" in said or "Connection broken" in said or "RemoteDisconnected" in said:
-        return "the answer broke off"
-    return said
-
-
-def _excerpt(answer: requests.Response) -> str:
-    return " ".join(answer.text[:200].split()) or "an empty page"
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,4 +1,4 @@
-"""Query: raw samples of a window from Prometheus, in chunks, several requests at once, to Parquet."""
+"""Query: the samples of a window from Prometheus, in chunks, several requests at once, to Parquet."""
 
 from __future__ import annotations
 
@@ -9,118 +9,176 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kepler_train.collect.prometheus import Prometheus, TooMuchAtOnce
+from kepler_train.collect.chunks import Asked, Chunk, chunks
+from kepler_train.collect.decoding import Answer, Samples
+from kepler_train.collect.prometheus import LARGEST_ANSWER, Prometheus
+from kepler_train.collect.refusals import TooMuchAtOnce, TooSlow
 from kepler_train.collect.samples import VALUE, schema, table
 from kepler_train.collect.wanted import Wanted
-from kepler_train.errors import DataError
-from kepler_train.events import progress, say
+from kepler_train.errors import DataError, TryAgain
+from kepler_train.events import progress, say, warn
 from kepler_train.workspace import Figures
 
 PARALLEL = 4
-# A chunk is sized so that its answer stays near a million samples even at a scrape every 5 s.
-_SAMPLES_PER_CHUNK = 1_000_000
-_ASSUMED_SCRAPE = 5.0  # s
-_LONGEST, _SHORTEST = 6 * 3600.0, 60.0  # s
+# An answer that is larger than this is asked for in halves, so that what is in memory at once stays bounded.
+_MOST_BYTES = 64 << 20
+_MS_PER_HOUR = 3600_000
+
+
+def query(
+    server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, out: Path, step: float = 0
+) -> Figures:
+    """Write every sample of the window, a file per metric, and answer what was found.
+
+    With a `step` (s) the values at its multiples are written instead, as the server resamples them.
+    """
+    # Prometheus knows milliseconds, and so do the edges of chunks.
+    start_ms, end_ms = round(start * 1000), round(end * 1000)
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        try:
+            asked = _asked_for(server, want, nodes, start, end, round(step * 1000), pool)
+            _check_energy(server, want, nodes, {one.metric for one in asked})
+            found = _download(server, asked, start_ms, end_ms, out, pool)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # after a failure nothing more is asked for
+            raise
+    _check_energy(server, want, nodes, set(found))
+    missing = [metric for metric in want.metrics if metric not in found]
+    if missing:
+        say(f"query: {len(missing)} of {len(want.metrics)} metrics have no samples in the window: {', '.join(missing)}")
+    return {
+        "metrics": len(found),
+        "series": sum(one.series for one in asked if one.metric in found),
+        "samples": sum(found.values()),
+        "requests": server.traffic.requests,
+        "bytes": server.traffic.bytes,
+        "retries": server.traffic.retries,
+        "dialect": want.dialect,
+    }
+
+
+def _asked_for(
+    server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, step: int, pool: ThreadPoolExecutor
+) -> list[Asked]:
+    """The metrics that have series in the window."""
+
+    def look(metric: str) -> Asked:
+        selector = want.selector(metric, nodes)
+        labels = server.series(selector, start, end)
+        names = {name for one in labels for name in one} - {"__name__"}
+        return Asked(metric, selector, schema(metric, names), len(labels), step)
+
+    return [asked for asked in pool.map(look, want.metrics) if asked.series]
+
+
+def _check_energy(server: Prometheus, want: Wanted, nodes: list[str], found: set[str]) -> None:
+    if not found & set(want.energy):
+        where = f" of the nodes {', '.join(nodes)}" if nodes else ""
+        raise DataError(
+            f"Prometheus at {server.url} has no energy counters{where} in the window: {', '.join(want.energy)}."
+        )
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """The samples of one selector with after < time ≤ until (Unix s)."""
+class Rows:
+    """What a chunk held."""
 
-    selector: str
-    columns: pa.Schema
-    after: float
-    until: float
-
-
-def query(server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, out: Path) -> Figures:
-    """Write every raw sample of the window, a file per metric, and answer what was found."""
-    start, end = round(start, 3), round(end, 3)  # Prometheus knows milliseconds, and so do the edges of chunks
-    found: dict[str, list[Chunk]] = {}
-    series = 0
-    for metric in want.metrics:
-        labels = server.series(want.selector(metric, nodes), start, end)
-        if not labels:
-            say(f"query: {metric} has no series in the window.")
-            continue
-        series += len(labels)
-        names = {name for one in labels for name in one} - {"__name__"}
-        found[metric] = list(_chunks(want.selector(metric, nodes), schema(metric, names), len(labels), start, end))
-    missing = [metric for metric in want.energy if metric not in found]
-    if len(missing) == len(want.energy):
-        where = f" of the nodes {', '.join(nodes)}" if nodes else ""
-        raise DataError(
-            f"Prometheus at {server.url} has no energy counters{where} in the window: {', '.join(missing)}."
-        )
-    samples = _download(server, found, out)
-    if not samples:
-        raise DataError(f"Prometheus at {server.url} has series but no samples in the window.")
-    return {"metrics": len(found), "series": series, "samples": samples, "dialect": want.dialect}
+    table: pa.Table
+    samples: int
+    doubled: int
 
 
-def _chunks(selector: str, columns: pa.Schema, series: int, start: float, end: float) -> Iterator[Chunk]:
-    length = min(max(_SAMPLES_PER_CHUNK / series * _ASSUMED_SCRAPE, _SHORTEST), _LONGEST)
-    after = round(start - 0.001, 3)  # the first chunk takes a sample at the very start of the window
-    while after < end:
-        until = min(round(after + length, 3), end)
-        yield Chunk(selector, columns, after, until)
-        after = until
-
-
-def _download(server: Prometheus, found: dict[str, list[Chunk]], out: Path) -> int:
-    """Fetch all chunks, a few ahead of the one that is written, so memory is bounded; count the samples."""
+def _download(
+    server: Prometheus, asked: list[Asked], start: int, end: int, out: Path, pool: ThreadPoolExecutor
+) -> dict[str, int]:
+    """Write the samples of [start, end] (Unix ms), a file per metric that has any, and count them."""
     out.mkdir(parents=True, exist_ok=True)
-    todo = [(metric, chunk) for metric, chunks in found.items() for chunk in chunks]
-    waiting: deque[tuple[str, Future[list[pa.Table]]]] = deque()
-    samples = 0
-    with (
-        ThreadPoolExecutor(PARALLEL) as pool,
-        progress("query", len(todo), "requests") as shown,
-        ExitStack() as open_files,
-    ):
-        ahead = iter(todo)
-        current: tuple[str, pq.ParquetWriter] | None = None
-        for metric, chunk in itertools.islice(ahead, 2 * PARALLEL):
-            waiting.append((metric, pool.submit(_fetch, server, chunk)))
-        while waiting:
-            metric, future = waiting.popleft()
-            for next_metric, chunk in itertools.islice(ahead, 1):
-                waiting.append((next_metric, pool.submit(_fetch, server, chunk)))
-            if current is None or current[0] != metric:
-                open_files.close()
-                writer = pq.ParquetWriter(out / f"{metric}.parquet", found[metric][0].columns, compression="zstd")
-                current = metric, open_files.enter_context(writer)
-            for rows in _result(future, pool):
-                current[1].write_table(rows)
-                samples += len(rows.column(VALUE).combine_chunks().values) if len(rows) else 0
-            shown.advance(1, f"{samples:,} samples")
-    return samples
+    ahead = itertools.chain.from_iterable(chunks(one, start, end) for one in asked)
+    found: dict[str, int] = {}
+    doubled = 0
+    with progress("query", len(asked) * (end - start) / _MS_PER_HOUR, "hours of metrics") as shown:
+        for metric, of_metric in itertools.groupby(_fetched(server, ahead, pool), lambda one: one[0].asked.metric):
+            with ExitStack() as file:
+                writer: pq.ParquetWriter | None = None
+                for chunk, rows in of_metric:
+                    if rows.samples:
+                        writer = writer or file.enter_context(
+                            pq.ParquetWriter(out / f"{metric}.parquet", chunk.asked.columns, compression="zstd")
+                        )
+                        writer.write_table(rows.table)
+                        found[metric] = found.get(metric, 0) + rows.samples
+                    doubled += rows.doubled
+                    shown.advance(chunk.length / _MS_PER_HOUR, f"{sum(found.values()):,} samples")
+    if doubled:
+        warn(f"query: {doubled:,} samples had the time of another one of their series and were dropped.")
+    return found
 
 
-def _result(future: Future[list[pa.Table]], pool: ThreadPoolExecutor) -> list[pa.Table]:
-    """What was fetched; after a failure nothing more is asked for."""
+def _fetched(server: Prometheus, ahead: Iterator[Chunk], pool: ThreadPoolExecutor) -> Iterator[tuple[Chunk, Rows]]:
+    """Chunks with their rows, in order; a few are fetched ahead of the one that is written, so memory is bounded."""
+
+    def submitted(chunk: Chunk) -> tuple[Chunk, Future[Rows | tuple[Chunk, Chunk]]]:
+        return chunk, pool.submit(_fetch, server, chunk)
+
+    waiting = deque(map(submitted, itertools.islice(ahead, 2 * PARALLEL)))
+    while waiting:
+        chunk, future = waiting.popleft()
+        rows = future.result()
+        if isinstance(rows, tuple):
+            waiting.extendleft(map(submitted, reversed(rows)))
+        else:
+            yield chunk, rows
+            waiting.extend(map(submitted, itertools.islice(ahead, 1)))
+
+
+def _fetch(server: Prometheus, chunk: Chunk) -> Rows | tuple[Chunk, Chunk]:
+    """The rows of a chunk, or its halves when it is too large or too slow for the server."""
+    halves = chunk.halves(slow=False)
     try:
-        return future.result()
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-
-
-def _fetch(server: Prometheus, chunk: Chunk) -> list[pa.Table]:
-    """The rows of a chunk; one that is too large for the server is split until it passes."""
-    try:
-        answer = server.raw(chunk.selector, chunk.after, chunk.until)
-    except TooMuchAtOnce:
-        if chunk.until - chunk.after <= _SHORTEST:
+        answer = _ask(server, chunk, _MOST_BYTES if halves else LARGEST_ANSWER)
+    except (TooMuchAtOnce, TooSlow) as refused:
+        halves = chunk.halves(slow=isinstance(refused, TooSlow))
+        if halves is None:
             raise
-        middle = round((chunk.after + chunk.until) / 2, 3)
-        halves = (
-            Chunk(chunk.selector, chunk.columns, chunk.after, middle),
-            Chunk(chunk.selector, chunk.columns, middle, chunk.until),
+        chunk.asked.was_too_long(chunk.length)
+        return halves
+    samples = sum(len(one.times) for one in answer.series)
+    chunk.asked.saw(samples, chunk.length)
+    _check_labels(server, chunk.asked, answer)
+    rows = table(_as_before(answer.series), chunk.asked.columns, chunk.after / 1000, chunk.until / 1000)
+    kept = pc.sum(pc.list_value_length(rows.column(VALUE))).as_py() or 0
+    return Rows(rows, kept, sum(one.doubled for one in answer.series))
+
+
+def _ask(server: Prometheus, chunk: Chunk, most: int) -> Answer:
+    asked = chunk.asked
+    if not asked.step:
+        return server.raw(asked.selector, chunk.after / 1000, chunk.until / 1000, most)
+    first, last = chunk.points()
+    if first > last:
+        return Answer([], [])
+    return server.resampled(asked.selector, first / 1000, last / 1000, asked.step / 1000, most)
+
+
+def _check_labels(server: Prometheus, asked: Asked, answer: Answer) -> None:
+    """A label that was not there when the series were listed has no column, and would be lost."""
+    known = {name.removeprefix("label.") for name in asked.columns.names} | {"__name__"}
+    new = {name for one in answer.series for name in one.labels} - known
+    if new:
+        raise TryAgain(
+            f"Prometheus at {server.url} has got series of {asked.metric} with new labels during the query"
+            f" ({', '.join(sorted(new))}): run it again."
         )
-        return [rows for half in halves for rows in _fetch(server, half)]
-    return [table(answer, chunk.columns, chunk.after, chunk.until)]
+
+
+def _as_before(series: list[Samples]) -> list[dict[str, Any]]:
+    return [
+        {"metric": one.labels, "values": list(zip((one.times / 1000).tolist(), one.values.tolist(), strict=True))}
+        for one in series
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from known_samples import END, START, as_read, collected, held
 
-from kepler_train.collect import query as collect_query
+from kepler_train.collect import chunks
 from kepler_train.errors import DataError, UserError
 from kepler_train.local.prometheus import PrometheusServer
 from kepler_train.simulate.history import exported, write_history
@@ -46,11 +46,11 @@ def real(recording: list[Any], today: list[Any], tmp_path_factory: pytest.TempPa
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("longest", [6 * 3600.0, 1000.0])
+@pytest.mark.parametrize("longest", [24 * 3600_000, 1_000_000])
 def test_every_sample_of_real_prometheus_comes_out_once(
-    longest: float, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    longest: int, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect_query, "_LONGEST", longest)
+    monkeypatch.setattr(chunks, "LONGEST", longest)
     figures = query_samples(spec(real, dialect="legacy"), tmp_path)
     expected = held(store, WANTED)
     assert collected(tmp_path) == expected
