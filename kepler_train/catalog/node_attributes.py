@@ -24,11 +24,13 @@ class NodeAttributes(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    processor: Name = Field(None, description="Model name: lower case, underscores, without clock and trade marks.")
-    cores: Count = Field(None, description="Logical CPUs.")
-    chips: Count = Field(None, description="Sockets.")
-    memory: Count = Field(None, description="GiB.")
-    frequency: Count = Field(None, description="Highest clock in MHz, rounded to 100.")
+    processor: Name = Field(
+        default=None, description="Model name: lower case, underscores, without clock and trade marks."
+    )
+    cores: Count = Field(default=None, description="Logical CPUs.")
+    chips: Count = Field(default=None, description="Sockets.")
+    memory: Count = Field(default=None, description="GiB.")
+    frequency: Count = Field(default=None, description="Highest clock in MHz, rounded to 100.")
 
     def attributes(self) -> dict[str, str | int | None]:
         """The five attributes by name, in the order of node_type_index.json."""

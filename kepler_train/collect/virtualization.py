@@ -1,0 +1,81 @@
+"""Whether a machine is virtual, and whether this process sees it from inside a container."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+NONE = "none"
+
+# What the firmware of virtual machines calls itself, by the words of systemd-detect-virt.
+_FIRMWARE = {
+    "kvm": "kvm",
+    "openstack": "kvm",
+    "qemu": "qemu",
+    "bochs": "bochs",
+    "vmware": "vmware",
+    "virtualbox": "oracle",
+    "innotek": "oracle",
+    "xen": "xen",
+    "parallels": "parallels",
+    "google compute engine": "google",
+    "amazon ec2": "amazon",
+    "virtual machine": "microsoft",  # Microsoft's own computers have the same vendor, but not this product
+}
+
+
+def virtual_machine(root: Path, below_hypervisor: bool | None) -> str | None:
+    """The hypervisor as systemd-detect-virt names it, `none` for hardware, None where nothing tells.
+
+    `below_hypervisor` is what the processor says of itself; None where it says nothing.
+    """
+    asked = _detect_virt("--vm") if root == Path("/") else None
+    if asked:
+        return asked
+    dmi = root / "sys/class/dmi/id"
+    product, vendor = read(dmi / "product_name"), read(dmi / "sys_vendor")
+    if below_hypervisor is False or product.endswith(".metal"):  # EC2's hardware carries the same vendor as its VMs
+        return NONE
+    told = read(root / "sys/hypervisor/type") or read(root / "proc/device-tree/hypervisor/compatible")
+    found = told.strip("\0").removeprefix("linux,") or firmware_name(f"{product} / {vendor}")
+    return found or ("vm-other" if below_hypervisor else None)
+
+
+def firmware_name(text: str) -> str | None:
+    """The hypervisor that names of a product and its vendor give away."""
+    return next((name for word, name in _FIRMWARE.items() if word in text.lower()), None)
+
+
+def container(root: Path) -> str | None:
+    """What kind of container this process runs in, `none` for none."""
+    asked = _detect_virt("--container") if root == Path("/") else None
+    if asked:
+        return asked
+    told = read(root / "run/systemd/container")
+    if told:
+        return told
+    for name, kind in {".dockerenv": "docker", "run/.containerenv": "podman"}.items():
+        if (root / name).exists():
+            return kind
+    kinds: Mapping[str, str] = {"kubepods": "kubernetes", "docker": "docker", "libpod": "podman", "lxc": "lxc"}
+    found = re.search("|".join(kinds), read(root / "proc/1/cgroup"))
+    return kinds[found[0]] if found else NONE
+
+
+def read(path: Path) -> str:
+    """The stripped text of a file of the kernel; nothing where it is missing or forbidden."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _detect_virt(kind: str) -> str | None:
+    """The answer of systemd-detect-virt: it also asks the processor, which no file does."""
+    try:
+        answer = subprocess.run(["systemd-detect-virt", kind], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() or None
