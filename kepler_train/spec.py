@@ -291,6 +291,17 @@ class RunSpec(BaseModel):
             )
         return value.rstrip("/")
 
+    @field_validator("thirdparty_metrics")
+    @classmethod
+    def _measured_not_computed(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if any(name in dialect.computed.metrics for dialect in catalog().dialects.values()):
+                raise ValueError(
+                    f"{name} is computed by Kepler from CPU time and node energy: a model of it learns that arithmetic,"
+                    " not the machine"
+                )
+        return value
+
     @field_validator("stress_args")
     @classmethod
     def _load_key_value(cls, value: list[str]) -> list[str]:

@@ -109,3 +109,9 @@ def test_the_form_offers_the_catalogs_names_and_every_field_has_a_section_and_a_
         assert schema["section"], name
         assert schema["description"], name
         assert "anyOf" not in schema, name
+
+
+@pytest.mark.parametrize("metric", ["kepler_container_cpu_joules_total", "kepler_container_package_joules_total"])
+def test_what_kepler_computes_from_cpu_time_is_no_feature(metric):
+    with pytest.raises(UserError, match="learns that arithmetic"):
+        read_spec({"feature_groups": "ThirdParty", "thirdparty_metrics": metric})

@@ -154,6 +154,7 @@ class Dialect(Entry):
 
     kepler_versions: str
     node_label: str
+    default_group: str
     container_labels: list[str] = Field(min_length=1)
     system_container: str
     port: int | None = None
@@ -197,6 +198,11 @@ class Catalog(Entry):
             for main in (group.main, group.main_dram):
                 if main is not None and main not in self.features_of(name):
                     raise ValueError(f"feature group {name}: its main feature {main} is not one of its features")
+        for name, dialect in self.dialects.items():
+            if dialect.default_group not in self.feature_groups:
+                raise ValueError(
+                    f"dialect {name}: {unknown_name('feature group', dialect.default_group, self.feature_groups)}"
+                )
         for name in self.exporter_features:
             if name not in features:
                 raise ValueError(f"exporter feature {name}: {unknown_name('feature', name, sorted(features))}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kepler_train.cli import demo, everyday, local, simulate, steps
+from kepler_train.cli import demo, everyday, local, look, simulate, steps
 from kepler_train.events import LogFormat, use_format
 
 app = typer.Typer(
@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 for command in (everyday.query, everyday.validate, everyday.extract, everyday.isolate, everyday.train, everyday.export):
     app.command()(command)
+app.command()(look.profile)
+app.command()(look.plot)
 app.command()(steps.run_step)
 app.command()(demo.demo)
 app.add_typer(simulate.app, name="simulate")

@@ -9,7 +9,7 @@ import pandas as pd
 from kepler_train.catalog import catalog
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import check_verdict, verdict
-from kepler_train.errors import DataError
+from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.extract.table import training_table, with_node_power
 from kepler_train.spec import RunSpec
@@ -20,6 +20,23 @@ from kepler_train.steps.extract import CONTAINERS, NODE, extract_samples
 from kepler_train.steps.isolate import attributed, isolate_frames
 from kepler_train.steps.train import train_part
 from kepler_train.workspace import Figures
+
+
+def node_and_containers(
+    samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The frames of a folder of samples: rows of nodes, and rows of their containers."""
+    _extract(samples, spec, schedule, scratch)
+    return pd.read_parquet(scratch / NODE), pd.read_parquet(scratch / CONTAINERS)
+
+
+def only_node(node: pd.DataFrame, containers: pd.DataFrame, asked: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The frames of the one node that is there, or asked for."""
+    names = sorted(set(node["node"]) & set(asked) if asked else set(node["node"]))
+    if len(names) != 1:
+        there = ", ".join(sorted(node["node"].unique()))
+        raise UserError(f"One machine is profiled at a time, and the data hold {there}: name one with --nodes.")
+    return node[node["node"] == names[0]], containers[containers["node"] == names[0]]
 
 
 def extract_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
