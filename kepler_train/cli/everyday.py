@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from kepler_train.cli import options as o
 from kepler_train.cli.files import (
-    data_path,
-    is_query,
     model_path,
     named,
     query_samples,
@@ -19,90 +16,9 @@ from kepler_train.cli.files import (
     whole_file,
     whole_folder,
 )
+from kepler_train.cli.query import query as query
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
-
-if TYPE_CHECKING:
-    from kepler_train.spec import RunSpec
-
-
-class Format(StrEnum):
-    """How samples are written."""
-
-    PARQUET = "parquet"
-    JSON = "json"
-
-
-def query(
-    output: o.Output = "kepler_query",
-    server: Annotated[str, typer.Option(help="Address of Prometheus; http://127.0.0.1:9090 by default.")] = "",
-    start_time: Annotated[str, typer.Option(help="Start of the window, as 2026-11-14T02:00:00Z.")] = "",
-    end_time: Annotated[str, typer.Option(help="End of the window.")] = "",
-    interval: Annotated[float, typer.Option(help="Length of the window in seconds; alone: up to now.")] = 0,
-    benchmark_window: Annotated[
-        str, typer.Option("-i", "--input", help="Benchmark whose window is taken from <name>.json.")
-    ] = "",
-    benchmark: Annotated[str, typer.Option(help="Write the window to <name>.json.")] = "",
-    machine_id: o.Machine = "",
-    energy_source: o.Source = "",
-    feature_group: o.Group = "",
-    thirdparty_metrics: o.ThirdParty = "",
-    metric_prefix: o.Prefix = "",
-    nodes: o.Nodes = "",
-    dialect: Annotated[str, typer.Option(help="Metric names: legacy (Kepler up to 0.9) or current.")] = "",
-    form: Annotated[Format, typer.Option("--format", help="Parquet: a folder; JSON: one file.")] = Format.PARQUET,
-) -> None:
-    """Collect raw samples of a window from Prometheus.
-
-    All feature groups and power meters are asked for unless some are named.
-    """
-    from datetime import UTC, datetime
-
-    from kepler_train.catalog import catalog
-    from kepler_train.collect.benchmark import read_benchmark, write_benchmark
-    from kepler_train.collect.wanted import every_group
-    from kepler_train.steps.plan import plan_window
-
-    if bool(benchmark_window) + bool(start_time or end_time or interval) != 1:
-        raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
-    start, end = read_benchmark(named(benchmark_window, ".json")) if benchmark_window else (start_time, end_time)
-    spec = o.spec_of(
-        prometheus=server,
-        start=start,
-        end=end,
-        window_seconds=interval,
-        machine_id=machine_id,
-        output_types=[] if feature_group else ["AbsPower"],  # one that every group has
-        energy_sources=energy_source or list(catalog().energy_sources),
-        feature_groups=feature_group or every_group(thirdparty_metrics),
-        thirdparty_metrics=thirdparty_metrics,
-        metric_prefix=metric_prefix,
-        nodes=nodes,
-        dialect=dialect,
-    )
-    start, end = plan_window(spec, datetime.now(UTC))
-    spec = spec.model_copy(update={"start": start, "end": end})
-    written = _query(spec, output, form)
-    if benchmark:
-        with whole_file(named(benchmark, ".json")) as file:
-            write_benchmark(file, start, end)
-    say(f"Wrote {written}.")
-
-
-def _query(spec: RunSpec, output: str, form: Format) -> str:
-    from kepler_train.collect.exchange import export_json
-    from kepler_train.steps.query import query_samples as collect
-
-    if form is Format.JSON:
-        place = named(output, ".json")
-        with scratch() as samples, whole_file(place) as file:
-            figures = collect(spec, samples)
-            export_json(samples, file)
-    else:
-        place = data_path(output)
-        with whole_folder(place, is_query) as samples:
-            figures = collect(spec, samples)
-    return f"{place}: {figures['metrics']} metrics, {figures['series']:,} series, {figures['samples']:,} samples"
 
 
 def validate(
@@ -112,29 +28,34 @@ def validate(
     feature_group: o.Group = "",
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
+    nodes: o.Nodes = "",
+    schedule: o.ScheduleFile = "",
 ) -> None:
-    """Say what a query holds and which feature groups are complete.
+    """Say what a query holds, what is wrong with it, and which feature groups are complete.
 
-    Without --feature-group all are looked at, and one that is complete will do.
+    Without --feature-group and --energy-source all are looked at, and one that is complete will do.
     """
-    from contextlib import nullcontext
-
+    from kepler_train.catalog import catalog
+    from kepler_train.collect.verdict import check_verdict
     from kepler_train.collect.wanted import every_group
-    from kepler_train.steps.validate import VERDICT, judge_samples
+    from kepler_train.steps.validate import judge_samples, write_verdict
 
     spec = o.spec_of(
         output_types=[] if feature_group else ["AbsPower"],
-        energy_sources=energy_source,
+        energy_sources=energy_source or list(catalog().energy_sources),
         feature_groups=feature_group or every_group(thirdparty_metrics),
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
+        nodes=nodes,
     )
-    with (
-        query_samples(query_name) as samples,
-        scratch() as work,
-        whole_file(named(output, ".json")) if output else nullcontext(work / VERDICT) as file,
-    ):
-        judge_samples(samples, spec, file, every_group=bool(feature_group))
+    phases = o.schedule_of(schedule)
+    with query_samples(query_name) as samples:
+        found = judge_samples(samples, spec, phases)
+    if output:
+        # Also of samples that cannot serve: the verdict says why.
+        with whole_file(named(output, ".json")) as file:
+            write_verdict(found, file)
+    check_verdict(spec, found, every_group=bool(feature_group), to_train=True)
 
 
 def extract(

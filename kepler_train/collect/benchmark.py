@@ -1,31 +1,66 @@
-"""`<benchmark>.json`: when a benchmark ran, as `{"startTimeUTC": "2023-11-14T22:13:20Z", "endTimeUTC": …}`."""
+"""`<benchmark>.json`: when a benchmark ran, as `{"startTimeUTC": "2023-11-14T22:13:20Z", "endTimeUTC": …}`.
+
+The manifest of a stress run says it too: from the start of its first phase to the end of its last.
+"""
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from kepler_train.collect.machine import MachineSpec
+from kepler_train.collect.schedule import Schedule, parse_schedule
 from kepler_train.errors import UserError
 
 
 def read_benchmark(file: Path) -> tuple[datetime, datetime]:
-    """The window of a benchmark (UTC)."""
+    """The window of a benchmark or of a stress run (UTC)."""
+    content = _content(file)
+    if (schedule := _schedule(content, file)) is not None:
+        if not schedule.phases:
+            raise UserError(f"{file} has no phases, so it says nothing of a window.")
+        return min(phase.start for phase in schedule.phases), max(phase.end for phase in schedule.phases)
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
         start, end = (datetime.fromisoformat(content[name]) for name in ("startTimeUTC", "endTimeUTC"))
-    except OSError as error:
-        raise UserError(f"The benchmark {file} cannot be read: {error.strerror}.") from None
     except (ValueError, TypeError, KeyError):
-        raise UserError(f"{file} is not a benchmark: it needs startTimeUTC and endTimeUTC.") from None
-    # The names of the fields say UTC, so a time without a zone is UTC too.
-    return tuple(m.astimezone(UTC) if m.tzinfo else m.replace(tzinfo=UTC) for m in (start, end))  # type: ignore[return-value]
+        raise UserError(
+            f"{file} is not a benchmark: it needs startTimeUTC and endTimeUTC, or the phases of a stress run."
+        ) from None
+    return _utc(start), _utc(end)
+
+
+def stressed_machine(file: Path) -> tuple[str, MachineSpec | None]:
+    """Name and description of the machine that a stress manifest is of; a benchmark knows neither."""
+    schedule = _schedule(_content(file), file)
+    return (schedule.machine_id, schedule.machine) if schedule else ("", None)
 
 
 def write_benchmark(file: Path, start: datetime, end: datetime) -> None:
     """Write the window of a benchmark."""
     content = {"startTimeUTC": _iso(start), "endTimeUTC": _iso(end)}
     file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _content(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise UserError(f"The benchmark {file} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise UserError(f"The benchmark {file} is cut short or not JSON.") from None
+
+
+def _schedule(content: Any, file: Path) -> Schedule | None:
+    if not isinstance(content, dict) or "phases" not in content:
+        return None
+    return parse_schedule(json.dumps(content).encode(), file)
+
+
+def _utc(moment: datetime) -> datetime:
+    """The names of the fields say UTC, so a time without a zone is UTC too."""
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _iso(moment: datetime) -> str:

@@ -17,11 +17,15 @@ def query(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001 
     return query_samples(spec, out)
 
 
-def query_samples(spec: RunSpec, out: Path) -> Figures:
-    """Ask for every metric that the spec needs, once for all groups and sources."""
+def query_samples(spec: RunSpec, out: Path, step: float = 0) -> Figures:
+    """Ask for every metric that the spec needs, once for all groups and sources; every `step` seconds, or raw."""
     server = Prometheus(spec.prometheus)
     start, end = (moment.timestamp() for moment in spec.window)
     dialect = find_dialect(spec, server)
     want = wanted(spec, dialect)
-    say(f"query: {len(want.metrics)} metrics ({dialect} names), {(end - start) / 3600:.1f} h, from {spec.prometheus}")
-    return collect.query(server, want, spec.nodes, start, end, out)
+    form = f"every {step:g} s" if step else "as scraped"
+    say(
+        f"query: {len(want.metrics)} metrics ({dialect} names), {(end - start) / 3600:.1f} h {form},"
+        f" from {spec.prometheus}"
+    )
+    return collect.query(server, want, spec.nodes, start, end, out, step)

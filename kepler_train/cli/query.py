@@ -1,0 +1,137 @@
+"""`kepler-train query`: samples of a window from Prometheus, with the files that other tools of Kepler expect."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kepler_train.cli import options as o
+from kepler_train.cli.files import data_path, is_query, named, scratch, whole_file, whole_folder
+from kepler_train.errors import UserError
+from kepler_train.events import say
+
+if TYPE_CHECKING:
+    from kepler_train.spec import RunSpec
+    from kepler_train.workspace import Figures
+
+
+class Format(StrEnum):
+    """How samples are written."""
+
+    PARQUET = "parquet"
+    JSON = "json"
+
+
+def query(
+    output: o.Output = "kepler_query",
+    server: Annotated[str, typer.Option(help="Address of Prometheus; http://127.0.0.1:9090 by default.")] = "",
+    start_time: Annotated[str, typer.Option(help="Start of the window, as 2026-11-14T02:00:00Z.")] = "",
+    end_time: Annotated[str, typer.Option(help="End of the window.")] = "",
+    interval: Annotated[float, typer.Option(help="Length of the window in seconds; alone: up to now.")] = 0,
+    benchmark_window: Annotated[
+        str,
+        typer.Option("-i", "--input", help="Benchmark or stress manifest whose window is taken from <name>.json."),
+    ] = "",
+    benchmark: Annotated[str, typer.Option(help="Write the window to <name>.json.")] = "",
+    machine_id: Annotated[
+        str, typer.Option("--id", help="Name of the measured machine: it is described in <id>.json.")
+    ] = "",
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    thirdparty_metrics: o.ThirdParty = "",
+    metric_prefix: o.Prefix = "",
+    nodes: Annotated[list[str] | None, typer.Option("--node", "--nodes", help="Nodes to take; all by default.")] = None,
+    dialect: Annotated[str, typer.Option(help="Metric names: legacy (Kepler up to 0.9) or current.")] = "",
+    step: Annotated[
+        float, typer.Option(help="Let the server resample to every so many seconds; by default samples come raw.")
+    ] = 0,
+    form: Annotated[Format, typer.Option("--format", help="Parquet: a folder; JSON: one file.")] = Format.PARQUET,
+    to_csv: Annotated[bool, typer.Option("--to-csv", help="Write <output>_csv/<metric>.csv too.")] = False,
+) -> None:
+    """Collect the samples of a window from Prometheus, as they were scraped.
+
+    All feature groups and power meters are asked for unless some are named.
+    """
+    from datetime import UTC, datetime
+
+    from kepler_train.catalog import catalog
+    from kepler_train.collect.benchmark import read_benchmark, write_benchmark
+    from kepler_train.collect.wanted import every_group
+    from kepler_train.steps.plan import plan_window
+
+    if bool(benchmark_window) + bool(start_time or end_time or interval) != 1:
+        raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
+    if not (step == 0 or 0.001 <= step <= 86400):
+        raise UserError(f"--step {step:g}: a step is between 0.001 and 86400 seconds.")
+    start, end = read_benchmark(named(benchmark_window, ".json")) if benchmark_window else (start_time, end_time)
+    spec = o.spec_of(
+        prometheus=server,
+        start=start,
+        end=end,
+        window_seconds=interval,
+        machine_id=machine_id,
+        output_types=[] if feature_group else ["AbsPower"],  # one that every group has
+        energy_sources=energy_source or list(catalog().energy_sources),
+        feature_groups=feature_group or every_group(thirdparty_metrics),
+        thirdparty_metrics=thirdparty_metrics,
+        metric_prefix=metric_prefix,
+        nodes=",".join(nodes or []),
+        dialect=dialect,
+    )
+    start, end = plan_window(spec, datetime.now(UTC))
+    spec = spec.model_copy(update={"start": start, "end": end})
+    _check_names(output, form, benchmark, benchmark_window, machine_id)
+    written = _query(spec, output, form, step, to_csv)
+    if benchmark:
+        with whole_file(named(benchmark, ".json")) as file:
+            write_benchmark(file, start, end)
+    say(f"Wrote {written}.")
+
+
+def _check_names(output: str, form: Format, benchmark: str, window: str, machine_id: str) -> None:
+    """Refuse to write one file over another."""
+    names = [("--benchmark", benchmark), ("--id", machine_id), ("--output", output if form is Format.JSON else "")]
+    taken: dict[Path, str] = {named(window, ".json"): "--input"} if window else {}
+    for option, name in names:
+        if name and (other := taken.setdefault(named(name, ".json"), option)) != option:
+            raise UserError(f"{other} and {option} name the same file {named(name, '.json')}: choose another name.")
+
+
+def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool) -> str:
+    from kepler_train.collect.comma_separated import write_csv
+    from kepler_train.collect.exchange import export_json
+    from kepler_train.steps.query import query_samples
+
+    with ExitStack() as outputs:
+        # Each appears when all of them are whole.
+        table = outputs.enter_context(whole_folder(_csv_folder(output), is_csv)) if to_csv else None
+        if form is Format.JSON:
+            place = named(output, ".json")
+            samples, file = outputs.enter_context(scratch()), outputs.enter_context(whole_file(place))
+            figures = query_samples(spec, samples, step)
+            export_json(samples, file)
+        else:
+            place = data_path(output)
+            samples = outputs.enter_context(whole_folder(place, is_query))
+            figures = query_samples(spec, samples, step)
+        if table is not None:
+            write_csv(samples, table)
+    return f"{place}: {_summary(figures)}"
+
+
+def _csv_folder(output: str) -> Path:
+    place = data_path(output.removesuffix(".json").rstrip("/"))
+    return place.with_name(f"{place.name}_csv")
+
+
+def is_csv(folder: Path) -> bool:
+    """Whether a folder holds CSV files and nothing else."""
+    return all(file.suffix == ".csv" for file in folder.iterdir())
+
+
+def _summary(figures: Figures) -> str:
+    return f"{figures['metrics']} metrics, {figures['series']:,} series, {figures['samples']:,} samples"
