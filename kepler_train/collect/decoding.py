@@ -2,142 +2,188 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kepler_train.collect import strict_json
+from kepler_train.collect.sample_text import Form, form_of, parse, spans
+from kepler_train.collect.strict_json import Truncated
 from kepler_train.errors import DataError
+
+__all__ = ["Answer", "Cut", "Samples", "Truncated", "decode_answer", "decode_series", "parts_of"]
+
+Labels = dict[str, str]
+Floats = npt.NDArray[np.float64]
 
 # The years that a calendar has, 0001 to 9999 (Unix s); what lies outside is no time of a scrape.
 _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
-
-
-class Truncated(ValueError):
-    """The JSON of an answer breaks off: the connection was cut, and the same request may succeed."""
+# Text that is parsed at once (bytes): enough to make the call cheap, little beside the answer itself.
+_PART = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """One series: times (Unix ms) in order, each once, and their values; `doubled` repeated times were dropped."""
 
-    labels: dict[str, str]
+    labels: Labels
     times: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float64]
+    values: Floats
     doubled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The series of an answer and what the server, or we, have to say about it, a sentence each."""
+    """The series of an answer, and what the server or we have to say about it, a sentence each."""
 
     series: list[Samples]
     warnings: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Stands for the samples that were cut out of JSON: the first, the second …"""
+
+    number: int
+
+
 def decode_answer(body: bytes) -> Answer:
     """The series of a range of samples: the body of `/api/v1/query` over a range selector or `/api/v1/query_range`."""
-    content = _json(body)
+    form = form_of(body)
+    if form is not None:
+        try:
+            return _answer(*_without_samples(body, form), form)
+        except (ValueError, DataError):
+            form = None  # something unusual is judged as a whole
+    return _answer(strict_json.loads(body), [], form)
+
+
+def _without_samples(body: bytes, form: Form) -> tuple[Any, list[bytes]]:
+    """The content of a body with a `Cut` for the samples of each series, and their texts."""
+    kept, texts, at = [], [], 0
+    for first, last in spans(body, form):
+        kept.append(body[at : first - form.brackets])
+        texts.append(body[first:last])
+        at = last + len(form.end)
+    number = itertools.count()
+    content = strict_json.loads(b"NaN".join([*kept, body[at:]]), lambda _: Cut(next(number)))
+    if next(number) != len(texts):
+        raise ValueError("NaN stands in the answer itself")
+    return content, texts
+
+
+def _answer(content: Any, texts: list[bytes], form: Form | None) -> Answer:
     if not isinstance(content, dict):
         raise DataError("The answer is not one of Prometheus: an object with status and data is expected.")
     if content.get("status") != "success":
         raise DataError(f"The query failed: {content.get('error', 'the server does not say why')}.")
     data = content.get("data")
     if not isinstance(data, dict) or not isinstance(data.get("result"), list):
-        raise DataError("The answer has no result: an object with data and result is expected.")
+        raise DataError("The answer has no result: data with a list of series is expected.")
     if data.get("resultType") != "matrix":
         raise DataError(f"The answer is a {data.get('resultType')}, not a matrix: ask for a range of samples.")
-    said = [str(one) for key in ("warnings", "infos") for one in content.get(key) or []]
-    series = []
-    for one in data["result"]:
-        labels = labels_of(one)
-        if "histograms" in one:
-            said.append(f"{labels.get('__name__', 'A series')} has native histograms, which are left out.")
-        if "values" in one or "histograms" not in one:
-            series.append(decode_series(labels, one.get("values")))
-    return Answer(series, list(dict.fromkeys(said)))
+    found = [parts_of(one) for one in data["result"]]
+    if sum(isinstance(samples, Cut) for _, samples in found) != len(texts):
+        raise ValueError("samples stand where no series is")
+    said = [*_sentences(content, "warnings"), *_sentences(content, "infos")]
+    said += [
+        f"A series of {_name(one['metric'])} has native histograms, which are left out."
+        for one in data["result"]
+        if "histograms" in one
+    ]
+    cut = ((labels, texts[samples.number] if isinstance(samples, Cut) else samples) for labels, samples in found)
+    return Answer(list(decode_series(cut, form)), list(dict.fromkeys(said)))
 
 
-def labels_of(series: Any) -> dict[str, str]:
-    """The labels of a series in an answer."""
+def _sentences(content: dict[str, Any], key: str) -> list[str]:
+    said = content.get(key) or []
+    return [str(one) for one in said] if isinstance(said, list) else [str(said)]
+
+
+def parts_of(series: Any) -> tuple[Labels, list[Any] | Cut]:
+    """Labels and samples of one series of an answer; one with native histograms only has no samples."""
     labels = series.get("metric") if isinstance(series, dict) else None
     if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
-        raise DataError("A series of the answer has no labels.")
-    return labels
-
-
-def decode_series(labels: dict[str, str], pairs: Any) -> Samples:
-    """One series from its list of pairs [Unix s, "value"], a sample at a time."""
+        raise DataError("A series has no labels.")
     try:
-        times = np.array([_time(time) for time, _ in pairs], dtype=np.float64)
-        values = np.array([_value(value) for _, value in pairs], dtype=np.float64)
+        "".join(itertools.chain(*labels.items())).encode()
+    except UnicodeEncodeError:
+        raise _unreadable(labels, "its labels are not Unicode text") from None
+    samples = series.get("values", [] if "histograms" in series else None)
+    if not isinstance(samples, list | Cut):
+        raise _unreadable(
+            labels, f"{samples!r} is not a list of values" if "values" in series else "'values' is missing"
+        )
+    return labels, samples
+
+
+def decode_series(found: Iterable[tuple[Labels, list[Any] | bytes]], form: Form | None) -> Iterator[Samples]:
+    """Series from their labels and samples, the latter as pairs [Unix s, "value"] or as text of `form`."""
+    part: list[tuple[Labels, list[Any] | bytes]] = []
+    size = 0
+    for one in found:
+        part.append(one)
+        size += len(one[1])
+        if size > _PART:
+            yield from _decode_part(part, form)
+            part, size = [], 0
+    yield from _decode_part(part, form)
+
+
+def _decode_part(part: list[tuple[Labels, list[Any] | bytes]], form: Form | None) -> Iterator[Samples]:
+    texts = [samples for _, samples in part if isinstance(samples, bytes)]
+    parsed = parse(texts, form) if form and part and len(texts) == len(part) else None
+    if parsed:
+        yield from _series([labels for labels, _ in part], *parsed)
+        return
+    for labels, samples in part:
+        pairs = strict_json.loads(b"[[" + samples + b'"]]') if isinstance(samples, bytes) else samples
+        times, values = _numbers(labels, pairs)
+        yield from _series([labels], times, values, [len(times)])
+
+
+def _numbers(labels: Labels, pairs: list[Any]) -> tuple[Floats, Floats]:
+    """Times (Unix s) and values of pairs, one by one."""
+    try:
+        times = [_number(time, int | float) for time, _ in pairs]
+        values = [_number(value, str | int | float) for _, value in pairs]
     except (TypeError, ValueError, OverflowError) as error:
         raise _unreadable(labels, str(error)) from None
-    return in_order(labels, milliseconds(labels, times), values)
+    return np.array(times, dtype=np.float64), np.array(values, dtype=np.float64)
 
 
-def _time(time: Any) -> float:
-    if isinstance(time, bool) or not isinstance(time, int | float):
-        raise TypeError(f"{time!r} is not a time")
-    return float(time)
-
-
-def _value(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
-        raise TypeError(f"{value!r} is not a value")
+def _number(value: Any, kind: Any) -> float:
+    # Python takes True for 1 and "1_0" for 10.
+    if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+        raise TypeError(f"{value!r} is not a number")
     return float(value)
 
 
-def milliseconds(labels: dict[str, str], times: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Unix ms of Unix s: Prometheus prints ms as a decimal fraction, and rounding gives the scrape's own stamp back."""
+def _series(series: list[Labels], times: Floats, values: Floats, counts: list[int]) -> Iterator[Samples]:
+    """Series that lie one after the other: each sorted by time, and of samples with the same time the first."""
     if len(times) and not (times.min() >= _EARLIEST and times.max() <= _LATEST):
-        raise _unreadable(labels, "a time is not within the years 1 to 9999")
-    return np.rint(times * 1000).astype(np.int64)
+        raise _unreadable(series[0], "a time is not within the years 1 to 9999")
+    # Prometheus prints milliseconds as a decimal fraction; rounding gives the scrape's own stamp back.
+    stamps = np.rint(times * 1000).astype(np.int64)
+    ends = np.cumsum(counts)
+    backwards = np.flatnonzero(stamps[1:] <= stamps[:-1]) + 1
+    unsorted = set(np.searchsorted(ends, np.setdiff1d(backwards, ends), side="right").tolist())
+    for number, (labels, end, count) in enumerate(zip(series, ends.tolist(), counts, strict=True)):
+        own, read = stamps[end - count : end], values[end - count : end]
+        if number not in unsorted:
+            yield Samples(labels, own, read)
+        else:
+            once, first = np.unique(own, return_index=True)
+            yield Samples(labels, once, read[first], count - len(once))
 
 
-def in_order(labels: dict[str, str], times: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Samples:
-    """A series sorted by time, each time once: of samples with the same time the first is kept."""
-    if (np.diff(times) > 0).all():
-        return Samples(labels, times, values)
-    once, first = np.unique(times, return_index=True)
-    return Samples(labels, once, values[first], len(times) - len(once))
+def _name(labels: Labels) -> str:
+    return labels.get("__name__", "a metric without a name")
 
 
-def _unreadable(labels: dict[str, str], reason: str) -> DataError:
-    return DataError(f"A series of {labels.get('__name__', 'the answer')} cannot be read: {reason}.")
-
-
-def _json(body: bytes) -> Any:
-    """The content of a body; NaN and doubled keys, of which one would be lost, are not JSON."""
-    try:
-        return json.loads(body, object_pairs_hook=_once, parse_constant=_refuse)
-    except ValueError as error:
-        if _breaks_off(body, error):
-            raise Truncated("The answer breaks off.") from None
-        raise DataError(f"The answer is not JSON: {error}.") from None
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
-    return found
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number in JSON")
-
-
-def _breaks_off(body: bytes, error: ValueError) -> bool:
-    """Whether the beginning of an answer was read when the error was met."""
-    text = body.strip()
-    if not text.startswith(b"{"):
-        return not text
-    if not text.endswith(b"}") or isinstance(error, UnicodeDecodeError) and error.end == len(body):
-        return True
-    return isinstance(error, json.JSONDecodeError) and (
-        error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
-    )
+def _unreadable(labels: Labels, reason: str) -> DataError:
+    return DataError(f"A series of {_name(labels)} cannot be read: {reason}.")
