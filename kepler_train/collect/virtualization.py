@@ -34,18 +34,23 @@ def virtual_machine(root: Path, below_hypervisor: bool | None) -> str | None:
     asked = _detect_virt("--vm") if root == Path("/") else None
     if asked:
         return asked
-    dmi = root / "sys/class/dmi/id"
-    product, vendor = read(dmi / "product_name"), read(dmi / "sys_vendor")
-    if below_hypervisor is False or product.endswith(".metal"):  # EC2's hardware carries the same vendor as its VMs
+    if below_hypervisor is False:
         return NONE
     told = read(root / "sys/hypervisor/type") or read(root / "proc/device-tree/hypervisor/compatible")
-    found = told.strip("\0").removeprefix("linux,") or firmware_name(f"{product} / {vendor}")
-    return found or ("vm-other" if below_hypervisor else None)
+    if told:
+        return told.strip("\0").removeprefix("linux,")
+    dmi = root / "sys/class/dmi/id"
+    return by_firmware(read(dmi / "product_name"), read(dmi / "sys_vendor")) or (
+        "vm-other" if below_hypervisor else None
+    )
 
 
-def firmware_name(text: str) -> str | None:
-    """The hypervisor that names of a product and its vendor give away."""
-    return next((name for word, name in _FIRMWARE.items() if word in text.lower()), None)
+def by_firmware(product: str, vendor: str) -> str | None:
+    """The hypervisor that the firmware's product and vendor give away."""
+    if product.endswith(".metal"):  # EC2's hardware carries the same vendor as its virtual machines
+        return NONE
+    text = f"{product} / {vendor}".lower()
+    return next((name for word, name in _FIRMWARE.items() if word in text), None)
 
 
 def container(root: Path) -> str | None:

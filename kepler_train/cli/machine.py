@@ -1,0 +1,162 @@
+"""`kepler-train machine`: what was measured, and its node type."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kepler_train.cli import options as o
+from kepler_train.cli.files import data_path, named, whole_file
+from kepler_train.errors import UserError, unknown_name
+from kepler_train.events import say, warn
+
+if TYPE_CHECKING:
+    from kepler_train.catalog.node_types import Match, NodeTypeIndex
+    from kepler_train.collect.machine import MachineSpec
+
+
+def machine(
+    server: Annotated[str, typer.Option(help="Ask this Prometheus for the machines of its nodes, not this one.")] = "",
+    node: Annotated[str, typer.Option(help="Node whose machine is meant, with --server.")] = "",
+    time: Annotated[str, typer.Option(help="When, with --server, as 2026-11-14T02:00:00Z; now by default.")] = "",
+    metric_prefix: o.Prefix = "",
+    spec_file: Annotated[str, typer.Option("-i", "--input", help="Machine spec that was written before.")] = "",
+    machine_id: Annotated[str, typer.Option("--id", help="Name of the machine; its spec goes to <id>.json.")] = "",
+    output: Annotated[str, typer.Option("-o", "--output", help="Other file for the spec, below DATAPATH.")] = "",
+    node_types: Annotated[str, typer.Option(help="Look the machine up in this node_type_index.json.")] = "",
+    add: Annotated[bool, typer.Option("--add", help="Make the machine a member of its node type there.")] = False,
+) -> None:
+    """Describe this machine, or those behind a Prometheus, and find its node type."""
+    if bool(server) + bool(spec_file) > 1:
+        raise UserError("--server and --input name two machines: choose one.")
+    if (node or time or metric_prefix) and not server:
+        raise UserError("--node, --time and --metric-prefix belong to --server: give its address.")
+    if add and not (machine_id and node_types):
+        raise UserError("--add needs the machine's name and the index: give --id and --node-types.")
+    asked = o.spec_of(prometheus=server, machine_id=machine_id, end=time, metric_prefix=metric_prefix)
+    if server:
+        moment = asked.end.timestamp() if asked.end else None
+        found = _behind(asked.prometheus, node, moment, asked.metric_prefix)
+    else:
+        found = {machine_id or Path(spec_file).stem: _here(spec_file)}
+    if len(found) > 1 and (machine_id or output):
+        raise UserError(f"{asked.prometheus} has {len(found)} nodes: choose one with --node: {', '.join(found)}.")
+    for name, spec in found.items():
+        _show(name, spec)
+        if node_types and not add:
+            _look_up(data_path(node_types), spec)
+        if output or machine_id:
+            _write(named(output or machine_id, ".json"), spec)
+        if add:
+            _add(data_path(node_types), machine_id, spec)
+
+
+def _here(spec_file: str) -> MachineSpec:
+    from kepler_train.collect.machine import this_machine
+    from kepler_train.collect.machine_file import read_machine
+
+    return read_machine(named(spec_file, ".json")) if spec_file else this_machine()
+
+
+def _behind(address: str, node: str, moment: float | None, prefix: str) -> dict[str, MachineSpec]:
+    import time
+
+    from kepler_train.collect.machine_query import machines_at
+    from kepler_train.collect.prometheus import Prometheus
+
+    machines = machines_at(Prometheus(address), time.time() if moment is None else moment, prefix)
+    if node and node not in machines:
+        raise UserError(unknown_name("node", node, machines))
+    return {node: machines[node]} if node else machines
+
+
+def _show(name: str, machine: MachineSpec) -> None:
+    parts = [
+        machine.processor,
+        machine.cores and f"{machine.cores} CPUs",
+        machine.chips and f"{machine.chips} {'chip' if machine.chips == 1 else 'chips'}",
+        machine.memory and f"{machine.memory} GiB",
+        machine.frequency and f"{machine.frequency} MHz",
+        machine.kernel and f"Linux {machine.kernel}",
+        machine.virtualization and f"virtualization {machine.virtualization}",
+        machine.kepler_version and f"Kepler {machine.kepler_version}",
+    ]
+    say(f"{name or 'This machine'}: {', '.join(part for part in parts if part)}", machine=machine.model_dump())
+    if machine.unknown():
+        warn(f"Not known of {name or 'this machine'}: {', '.join(machine.unknown())}.", unknown=machine.unknown())
+
+
+def _write(file: Path, machine: MachineSpec) -> None:
+    from kepler_train.collect.machine_file import machine_text, read_machine
+
+    if file.exists():
+        try:
+            read_machine(file)
+        except UserError:
+            raise UserError(f"{file} is no machine spec and is left as it is: choose another name (--output).") from None
+    with whole_file(file) as whole:
+        whole.write_text(machine_text(machine), encoding="utf-8")
+    say(f"Wrote {file}.")
+
+
+def _look_up(file: Path, machine: MachineSpec) -> None:
+    index = _read(file)
+    match = index.look_up(machine)
+    if match is None:
+        say(f"{file} has no node types yet: --add begins with this machine.")
+    else:
+        fields = {"uncertainty": round(match.uncertainty, 4), "looseness": round(match.looseness, 4)}
+        say(_in_words(match), node_type=match.number, exact=match.exact, **fields)
+
+
+def _in_words(match: Match) -> str:
+    how_sure = f"uncertainty {match.uncertainty:.2f}, looseness {match.looseness:.2f}"
+    if match.exact:
+        return f"Node type {match.number}: exact, all attributes are equal."
+    if match.ignored:
+        return f"Node type {match.number}: the most similar, {how_sure}; it differs in {', '.join(match.ignored)}."
+    return f"Node type {match.number}: agrees with all that is known, {how_sure}."
+
+
+def _add(file: Path, machine_id: str, machine: MachineSpec) -> None:
+    file = file.resolve()  # a link to an index stays a link
+    with _alone_beside(file):
+        index = _read(file, begin=True)
+        joined, number = index.add(machine_id, machine)
+        if joined == index:
+            say(f"{machine_id} is already a member of node type {number} in {file}.", node_type=number)
+            return
+        with whole_file(file) as whole:
+            whole.write_text(joined.text(), encoding="utf-8")
+    kind = "node type" if number in index.types else "the new node type"
+    say(f"Added {machine_id} to {kind} {number} in {file}.", node_type=number)
+
+
+def _read(file: Path, begin: bool = False) -> NodeTypeIndex:
+    from kepler_train.catalog.node_types import NodeTypeIndex
+
+    index = NodeTypeIndex.empty() if begin and not file.exists() else NodeTypeIndex.read(file)
+    if index.gaps():
+        warn(f"{file} has no node type {', '.join(map(str, index.gaps()))}: the numbers of the others stay.")
+    return index
+
+
+@contextmanager
+def _alone_beside(file: Path) -> Iterator[None]:
+    """Two that add at once wait for each other: the second must read what the first wrote."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        folder = os.open(file.parent, os.O_RDONLY)
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}. Choose another place.") from None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # ends with the descriptor
+        yield
+    finally:
+        os.close(folder)
