@@ -1,14 +1,22 @@
-"""Can these samples serve? Per node: which feature groups are complete, and what is missing of the others."""
+"""Can these samples serve? Per node: what was collected, what is wrong with it, which feature groups are complete."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kepler_train.catalog import catalog
-from kepler_train.collect.samples import LATE, Series, metrics_in, read_series
+from kepler_train.collect.health.findings import REMARK, Finding, by_importance, findings_of
+from kepler_train.collect.health.groups import group_state
+from kepler_train.collect.health.node import NodeHealth, node_health
+from kepler_train.collect.health.series import Health, health_of
+from kepler_train.collect.health.timing import Window, scrape_times
+from kepler_train.collect.meters import Meter, meters_of
+from kepler_train.collect.nodes import Nodes
+from kepler_train.collect.samples import Series, metrics_in, read_series
+from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import Wanted, feature_metrics, wanted
 from kepler_train.errors import DataError
 from kepler_train.spec import RunSpec
@@ -17,7 +25,7 @@ from kepler_train.spec import RunSpec
 def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
     """The dialect whose energy counters are among the samples."""
     there = set(metrics_in(samples))
-    for name in catalog().dialects:
+    for name in catalog().dialects if spec.dialect == "auto" else [spec.dialect]:
         if there & set(wanted(spec, name).energy):
             return name
     raise DataError(
@@ -25,79 +33,150 @@ def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
     )
 
 
-def verdict(spec: RunSpec, samples: Path) -> dict[str, Any]:
-    """What was collected, by metric and node, and which feature groups are valid for every node."""
+def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> dict[str, Any]:
+    """What was collected, by metric and node; what deserves a look; and which feature groups are valid.
+
+    The keys of the answer are described in docs/collect.md.
+    """
     dialect = find_collected_dialect(spec, samples)
     want = wanted(spec, dialect)
-    metrics = {metric: _by_node(read_series(samples, metric), want) for metric in want.metrics}
-    nodes = sorted({node for metric in want.energy for node in metrics[metric]})
-    groups = {
-        group: {node: _missing(spec, group, dialect, node, metrics) for node in nodes} for group in spec.feature_groups
-    }
+    meters = _of_the_asked_nodes(meters_of(samples, spec, catalog().dialect(dialect)), spec, samples)
+    asked = (spec.start.timestamp(), spec.end.timestamp()) if spec.start and spec.end else None
+    windows = {node: asked or _spanned(own) for node, own in meters.items()}
+    collected = _Collected(spec, want, samples, windows)
+    healths: dict[str, NodeHealth] = {}
+    findings: list[Finding] = collected.remarks
+    for node, own in meters.items():
+        metrics = {metric: by_node[node] for metric, by_node in collected.metrics.items() if node in by_node}
+        steps = [step for meter in own for step in metrics[meter.metric].clock_steps]
+        healths[node] = node_health(node, own, asked, steps, schedule or Schedule())
+        findings += findings_of(node, healths[node], metrics, 2 * spec.folds)
     return {
         "dialect": dialect,
-        "nodes": nodes,
-        "metrics": metrics,
-        "groups": {
-            group: {"valid": not any(by_node.values()), "missing": {n: m for n, m in by_node.items() if m}}
-            for group, by_node in groups.items()
+        "nodes": list(healths),
+        "health": {node: asdict(health) for node, health in healths.items()},
+        "groups": {group: _group(spec, group, dialect, healths, collected.features) for group in spec.feature_groups},
+        "warnings": [asdict(finding) for finding in by_importance(findings)],
+        "metrics": {
+            metric: {node: asdict(health) for node, health in by_node.items()}
+            for metric, by_node in collected.metrics.items()
         },
     }
 
 
-def _by_node(series: list[Series], want: Wanted) -> dict[str, dict[str, Any]]:
-    """Counts of one metric by node: series, samples, scrape interval (s), gaps, resets, whether it moved."""
-    found: dict[str, list[Series]] = {}
-    for one in series:
-        found.setdefault(one.labels.get(want.node_label, ""), []).append(one)
-    return {node: _counts(many) for node, many in found.items()}
+def _of_the_asked_nodes(found: dict[str, list[Meter]], spec: RunSpec, samples: Path) -> dict[str, list[Meter]]:
+    if not found:
+        raise DataError(
+            f"{samples} has no energy counters of {', '.join(spec.energy_sources)}: choose a source that was collected."
+        )
+    for node in spec.nodes:
+        if node not in found:
+            raise DataError(f"{samples} has no energy counters of the node {node}, only of {', '.join(sorted(found))}.")
+    return {node: found[node] for node in sorted(spec.nodes or found)}
 
 
-def _counts(many: list[Series]) -> dict[str, Any]:
-    steps = np.concatenate([np.diff(one.times) for one in many])
-    interval = float(np.median(steps)) if len(steps) else None
+def _spanned(meters: list[Meter]) -> Window:
+    times = scrape_times([one for meter in meters for one in meter.series])
+    return float(times[0]), float(times[-1])
+
+
+class _Collected:
+    """Every metric that was asked for, by node, and the features with data, each with whether it ever changes."""
+
+    def __init__(self, spec: RunSpec, want: Wanted, samples: Path, windows: Mapping[str, Window]) -> None:
+        self.metrics: dict[str, dict[str, Health]] = {}
+        self.features: dict[str, dict[str, bool]] = {node: {} for node in windows}
+        self.remarks: list[Finding] = []
+        self._spec, self._windows = spec, windows
+        energy = {metric: read_series(samples, metric) for metric in want.energy}
+        self._nodes = Nodes.of(want.node_label, [one.labels for many in energy.values() for one in many])
+        for metric, many in energy.items():
+            self._look_at(metric, many, ())
+        features = _features_by_metric(spec, want.dialect)
+        for metric in want.features:
+            self._look_at(metric, read_series(samples, metric), features[metric])
+
+    def _look_at(self, metric: str, many: list[Series], features: tuple[str, ...] | list[str]) -> None:
+        split = self._nodes.split([one.labels for one in many])
+        homeless = len(many) - sum(map(len, split.values()))
+        if homeless:
+            self.remarks.append(
+                Finding(REMARK, "", f"{homeless} series of {metric} belong to no node that Kepler reports on")
+            )
+        kind = catalog().kind_of(_own_name(metric, self._spec))
+        for node, positions in split.items():
+            if node not in self._windows:
+                continue
+            own = [many[position] for position in positions]
+            self.metrics.setdefault(metric, {})[node] = health = health_of(
+                own,
+                self._windows[node],
+                counter=kind == "counter",
+                # Of a metric that we do not know, the pod may be what it measures.
+                exporter_pod=metric not in self._spec.thirdparty_metrics,
+            )
+            for feature in features:
+                exported = catalog().exporter_features.get(feature)
+                if exported is None:
+                    self._note(node, feature, health.moved)
+                elif taken := [one for one in own if exported.takes(one.labels)]:
+                    self._note(node, feature, any(len(set(one.values)) > 1 for one in taken))
+
+    def _note(self, node: str, feature: str, moved: bool) -> None:
+        self.features[node][feature] = moved or self.features[node].get(feature, False)
+
+
+def _own_name(metric: str, spec: RunSpec) -> str:
+    """The name that the catalog knows a metric by, whatever prefix this installation gives it."""
+    return "kepler_" + metric.removeprefix(spec.metric_prefix) if metric.startswith(spec.metric_prefix) else metric
+
+
+def _features_by_metric(spec: RunSpec, dialect: str) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for group in spec.feature_groups:
+        for feature, metrics in feature_metrics(spec, group, catalog().dialect(dialect)).items():
+            for metric in metrics:
+                found.setdefault(metric, {})[feature] = None
+    return {metric: list(features) for metric, features in found.items()}
+
+
+def _group(
+    spec: RunSpec, group: str, dialect: str, healths: Mapping[str, NodeHealth], features: Mapping[str, dict[str, bool]]
+) -> dict[str, Any]:
+    """Whether a group is valid on every node that can serve at all, and what the others lack."""
+    serving = [node for node, health in healths.items() if not health.useless] or list(healths)
+    states = {node: group_state(spec, group, dialect, features[node]) for node in serving}
+    versions = catalog().dialect(dialect).kepler_versions
+    lacking = {node: state for node, state in states.items() if not state.valid}
     return {
-        "series": len(many),
-        "samples": sum(len(one.times) for one in many),
-        "scrape_interval": interval,
-        "gaps": int((steps > LATE * interval).sum()) if interval else 0,
-        "resets": sum(int((np.diff(one.values) < 0).sum()) for one in many),
-        "moved": any(bool((np.diff(one.values) != 0).any()) for one in many),
+        "valid": not lacking,
+        "missing": {node: [*state.unknown, *state.missing] for node, state in lacking.items()},
+        "reasons": {node: state.reason(versions) for node, state in lacking.items()},
     }
 
 
-def _missing(
-    spec: RunSpec, group: str, dialect_name: str, node: str, metrics: dict[str, dict[str, dict[str, Any]]]
-) -> list[str]:
-    """The features of a group without data on a node, by the metric that would hold them."""
-    dialect = catalog().dialect(dialect_name)
-    named = feature_metrics(spec, group, dialect)
-    features = catalog().features_of(group, spec.thirdparty_metrics)
-    return [
-        " or ".join(named[feature]) or feature
-        for feature in features
-        if not any(node in metrics.get(metric, {}) for metric in named[feature])
-    ]
+def check_verdict(spec: RunSpec, found: Mapping[str, Any], *, every_group: bool = True, to_train: bool = False) -> None:
+    """Refuse samples from which nothing can be learnt, by the one sentence that matters.
 
-
-def check_verdict(spec: RunSpec, found: dict[str, Any], *, every_group: bool = True) -> None:
-    """Refuse samples that lack a group that was asked for, or, of many that were looked at, all of them."""
+    Of the groups that were asked for every one must be valid; of groups that were only looked at, one. `to_train` also
+    refuses windows that are too short to hold out parts of their rows.
+    """
+    useless = {node: health["useless"] for node, health in found["health"].items() if health["useless"]}
+    if useless and (len(useless) == len(found["nodes"]) or spec.nodes):
+        sentence = next(iter(useless.values()))
+        raise DataError(f"{sentence[0].upper()}{sentence[1:]}.")
     window = f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC" if spec.start else ""
     one_will_do = not every_group and any(state["valid"] for state in found["groups"].values())
     for group, state in found["groups"].items():
         if not state["valid"] and not one_will_do:
-            node, missing = next(iter(state["missing"].items()))
-            versions = catalog().dialect(found["dialect"]).kepler_versions
+            node, reason = next(iter(state["reasons"].items()))
             raise DataError(
                 f"No data for feature group {group} on node {node or 'without a name'}{window}:"
-                f" {', '.join(missing)} missing. Kepler {versions} may not export it there;"
-                " choose another group or check the exporter."
+                f" {reason}; choose another group or check the exporter."
             )
-    still = [
-        metric
-        for metric, by_node in found["metrics"].items()
-        if "_joules_" in metric and by_node and not any(counts["moved"] for counts in by_node.values())
-    ]
-    energy = [metric for metric in found["metrics"] if "_joules_" in metric and found["metrics"][metric]]
-    if energy and len(still) == len(energy):
-        raise DataError(f"The energy counters never move{window}: the meter of this machine is not working.")
+    rows = sum(health["complete"] for node, health in found["health"].items() if node not in useless)
+    if to_train and rows < 2 * spec.folds:
+        raise DataError(
+            f"{rows} whole scrape intervals{window} are too few to train on, {2 * spec.folds} are needed:"
+            " choose a longer window."
+        )

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+from kepler_train.catalog import catalog
+from kepler_train.collect.health.text import group_lines, node_lines
+from kepler_train.collect.schedule import Schedule, parse_schedule
 from kepler_train.collect.verdict import check_verdict, verdict
-from kepler_train.events import say
+from kepler_train.events import blank, say, warn
 from kepler_train.spec import RunSpec
+from kepler_train.steps.plan import SCHEDULE
 from kepler_train.workspace import Figures, Inputs
 
 VERDICT = "verdict.json"
@@ -15,21 +20,38 @@ VERDICT = "verdict.json"
 
 def validate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Write the verdict; refuse samples that cannot serve."""
-    return judge_samples(inputs.folder("query"), spec, out / VERDICT)
+    schedule = inputs.folder("plan") / SCHEDULE
+    found = judge_samples(inputs.folder("query"), spec, parse_schedule(schedule.read_bytes(), schedule))
+    write_verdict(found, out / VERDICT)
+    check_verdict(spec, found, to_train=True)
+    return {
+        "dialect": found["dialect"],
+        "nodes": len(found["nodes"]),
+        "groups": sum(state["valid"] for state in found["groups"].values()),
+        "warnings": len(found["warnings"]),
+    }
 
 
-def judge_samples(samples: Path, spec: RunSpec, out: Path, *, every_group: bool = True) -> Figures:
-    """Write the verdict on a folder of samples, say it, and refuse what cannot serve."""
-    found = verdict(spec, samples)
-    out.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    for metric, by_node in found["metrics"].items():
-        for node, counts in by_node.items():
-            say(
-                f"validate: {metric} on {node}: {counts['series']} series, {counts['samples']} samples"
-                f" every {counts['scrape_interval'] or 0:g} s, {counts['gaps']} gaps, {counts['resets']} resets"
-            )
-    for group, state in found["groups"].items():
-        lacking = "; ".join(f"{node} lacks {', '.join(names)}" for node, names in state["missing"].items())
-        say(f"validate: feature group {group} is {'valid' if state['valid'] else 'not valid: ' + lacking}")
-    check_verdict(spec, found, every_group=every_group)
-    return {"dialect": found["dialect"], "nodes": len(found["nodes"]), "groups": len(found["groups"])}
+def judge_samples(samples: Path, spec: RunSpec, schedule: Schedule) -> dict[str, Any]:
+    """The verdict on a folder of samples, said aloud."""
+    found = verdict(spec, samples, schedule)
+    versions = catalog().dialect(found["dialect"]).kepler_versions
+    say(f"validate: {len(found['metrics'])} metrics of Kepler {versions} ({found['dialect']} names)")
+    for node, health in found["health"].items():
+        blank()
+        for number, line in enumerate(node_lines(node, health)):
+            say(line, **({} if number else {"node": node, "health": health}))
+    blank()
+    say("feature groups", groups=found["groups"])
+    for line in group_lines(found["groups"], found["nodes"]):
+        say(line)
+    blank()
+    for finding in found["warnings"]:
+        where = f"{finding['node']}: " if finding["node"] else ""
+        warn(f"{where}{finding['text']}.", importance=finding["importance"])
+    return found
+
+
+def write_verdict(found: dict[str, Any], file: Path) -> None:
+    """Write the verdict as JSON; what is not a number is null."""
+    file.write_text(json.dumps(found, indent=1, allow_nan=False), encoding="utf-8")

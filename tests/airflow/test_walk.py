@@ -138,7 +138,7 @@ def test_every_step_leaves_a_manifest_with_hashes_of_what_it_read(stack, good):
 
 def test_the_task_log_shows_the_steps_own_lines(stack, good):
     log = stack.api.task_log(DAG, good, "validate")
-    assert "validate: feature group BPFOnly is valid" in log
+    assert "  valid      BPFOnly" in log
     assert "Traceback" not in log
 
 
@@ -237,4 +237,4 @@ def test_the_trigger_form_has_the_run_parameters_in_their_sections_and_starts_a_
 @browser
 def test_the_task_log_reads_as_the_step_spoke(page, stack, good):
     page.goto(f"{stack.airflow_url}/dags/{DAG}/runs/{good}/tasks/validate")
-    page.get_by_text("feature group BPFOnly is valid").first.wait_for()
+    page.get_by_text("valid BPFOnly").first.wait_for()

@@ -1,0 +1,1 @@
+"""How sound the collected samples are: timing, counters, power, phases and feature groups, by node."""

@@ -1,0 +1,173 @@
+"""The power that the meters of a node show, and whether it makes physical sense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kepler_train.collect.health.refresh import Refresh, refresh_of
+from kepler_train.collect.health.timing import Floats
+from kepler_train.collect.meters import Meter
+from kepler_train.collect.samples import LATE, Series
+
+# Most that one socket's meter can show (W). The largest server processors draw 500 W, and up to twice that for moments.
+MOST_OF_SOCKET = 1000.0
+# 32 modules of memory at 15 W each (W).
+MOST_OF_MEMORY = 500.0
+# A rack server full of accelerators draws 10 kW; no Kepler node draws twice that (W).
+MOST_OF_MACHINE = 20_000.0
+_MOST = {"dram": MOST_OF_MEMORY, "platform": MOST_OF_MACHINE}
+# What lies inside something else cannot exceed it. Memory lies outside the package, but inside the machine.
+PARTS_OF = (("package", ("core", "uncore")), ("platform", ("package", "dram")))
+# Meters are read one after the other, and each is off by a few per cent; so is a machine in a twentieth of its time.
+_TOLERANCE, _RARELY = 1.05, 0.05
+# Power is judged by the mean of a minute, and of four refreshes: shorter, it shows when the meter was read.
+_MINUTE, _REFRESHES = 60.0, 4
+# A shorter recording is judged by single scrape intervals.
+_LONG_ENOUGH = 5
+# A window counts when the meter covers this share of it, as in extraction.
+_COVERED = 0.99
+
+
+@dataclass(frozen=True)
+class Power:
+    """Watts of one component: means over `windows` stretches of `seconds` s each; None where no stretch is whole."""
+
+    mean: float | None
+    least: float | None
+    most: float | None
+    seconds: float
+    windows: int
+
+
+@dataclass(frozen=True)
+class MeterHealth:
+    """One component's meter on one node."""
+
+    metric: str
+    counters: int
+    sockets: int
+    moved: bool
+    still: list[str]  # sockets whose counters never move, when others do
+    resets: list[float]  # when a counter fell (Unix s)
+    refresh: Refresh
+    power: Power
+    too_much: float | None  # W, when a socket's mean power is beyond what can be built
+    negative: bool
+
+
+@dataclass(frozen=True)
+class Metered:
+    """Energy of a meter in every scrape interval of a node (J), and where it is known completely."""
+
+    joules: Floats
+    complete: np.typing.NDArray[np.bool_]
+
+
+def metered(series: Sequence[Series], counter: bool, edges: Floats, interval: float) -> Metered:
+    """What all series of a meter add up to between consecutive edges; resets and gaps are not known."""
+    joules, complete = np.zeros(len(edges) - 1), np.ones(len(edges) - 1, dtype=bool)
+    for one in series:
+        known = np.isfinite(one.values)
+        times, values = one.times[known], one.values[known]
+        if len(times) < 2:
+            complete[:] = False
+            continue
+        elapsed, gained = np.diff(times), np.diff(values)
+        exact = elapsed <= LATE * interval
+        if counter:
+            exact &= gained >= 0
+        else:
+            gained = elapsed * (values[1:] + values[:-1]) / 2  # W · s
+        joules += np.diff(np.interp(edges, times, _running(np.where(exact, gained, 0.0))))
+        covered = np.diff(np.interp(edges, times, _running(np.where(exact, elapsed, 0.0))))
+        complete &= covered >= _COVERED * np.diff(edges)
+    return Metered(joules, complete)
+
+
+def _running(steps: Floats) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def meter_health(meter: Meter, edges: Floats, interval: float) -> tuple[MeterHealth, Metered]:
+    """Look at one meter of a node whose scrape intervals lie between `edges`."""
+    energy = metered(meter.series, meter.counter, edges, interval)
+    refresh = refresh_of(meter.series, interval)
+    watts, seconds = mean_watts(energy, interval, refresh)
+    sockets = {place: metered(own, meter.counter, edges, interval) for place, own in meter.sockets.items()}
+    still = [place for place, own in meter.sockets.items() if not any(map(_moves, own))]
+    most = max((_most(own, interval, refresh) for own in sockets.values()), default=0.0)
+    falls = [one.times[1:][np.diff(one.values) < 0] for one in meter.series] if meter.counter else []
+    return (
+        MeterHealth(
+            metric=meter.metric,
+            counters=len(meter.series),
+            sockets=len(meter.sockets),
+            moved=len(still) < len(meter.sockets),
+            still=still if len(still) < len(meter.sockets) else [],
+            resets=np.unique(np.concatenate(falls)).tolist() if falls else [],
+            refresh=refresh,
+            power=_power(watts, seconds),
+            too_much=most if most > most_of(meter.component) else None,
+            negative=any(bool((one.values < 0).any()) for one in meter.series),
+        ),
+        energy,
+    )
+
+
+def most_of(component: str) -> float:
+    """The most power that one meter of a component can show (W)."""
+    return _MOST.get(component, MOST_OF_SOCKET)
+
+
+def mean_watts(energy: Metered, interval: float, refresh: Refresh) -> tuple[Floats, float]:
+    """Mean power of every whole stretch (W), and the length of a stretch (s)."""
+    seconds = max(_MINUTE, _REFRESHES * interval, _REFRESHES * (refresh.interval or 0.0))
+    many = max(round(seconds / interval), 1)
+    if len(energy.joules) < _LONG_ENOUGH * many or not _whole(energy, many)[1].any():
+        many = max(round((refresh.interval or interval) / interval), 1)
+    joules, complete = _whole(energy, many)
+    return joules[complete] / (many * interval), many * interval
+
+
+def _whole(energy: Metered, many: int) -> tuple[Floats, np.typing.NDArray[np.bool_]]:
+    """Energy of every `many` intervals together (J), and whether all of it is known."""
+    rows = len(energy.joules) // many
+    cut = slice(0, rows * many)
+    joules, complete = energy.joules[cut].reshape(rows, many), energy.complete[cut].reshape(rows, many)
+    return joules.sum(axis=1), np.asarray(complete.all(axis=1))
+
+
+def _moves(one: Series) -> bool:
+    return bool((np.diff(one.values[np.isfinite(one.values)]) != 0).any())
+
+
+def _most(energy: Metered, interval: float, refresh: Refresh) -> float:
+    return float(np.max(mean_watts(energy, interval, refresh)[0], initial=0.0))
+
+
+def _power(watts: Floats, seconds: float) -> Power:
+    if not len(watts):
+        return Power(None, None, None, seconds, 0)
+    return Power(float(watts.mean()), float(watts.min()), float(watts.max()), seconds, len(watts))
+
+
+def parts_above_whole(energies: dict[str, Metered], interval: float, refresh: Refresh) -> list[tuple[str, str, float]]:
+    """Components whose parts show more energy than they do themselves, with the parts and the share of time.
+
+    Only components that move are compared: a meter at 0 is a finding of its own.
+    """
+    found = []
+    for whole, parts in PARTS_OF:
+        known = [part for part in parts if part in energies]
+        if whole not in energies or not known or not energies[whole].joules.any():
+            continue
+        complete = np.logical_and.reduce([energies[name].complete for name in (whole, *known)])
+        inner, _ = mean_watts(Metered(np.sum([energies[n].joules for n in known], axis=0), complete), interval, refresh)
+        outer, _ = mean_watts(Metered(energies[whole].joules, complete), interval, refresh)
+        share = float(np.mean(inner > _TOLERANCE * outer)) if len(outer) else 0.0
+        if share > _RARELY:
+            found.append((whole, " + ".join(known), share))
+    return found

@@ -1,0 +1,83 @@
+"""The verdict as a person reads it: a block per node, then the feature groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+_COLUMNS = ("component", "counter", "refresh", "mean W", "least W", "most W")
+
+
+def node_lines(node: str, health: Mapping[str, Any]) -> Iterator[str]:
+    """What one node's meters say, as lines of a block."""
+    start, end = (datetime.fromtimestamp(health[edge], UTC) for edge in ("start", "end"))
+    gaps, steps = health["gaps"], health["clock_steps"]
+    late = f"{end:%H:%M:%S}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    yield f"{node or 'node without a name'}  {start:%Y-%m-%d %H:%M:%S} to {late} UTC ({duration(end, start)})"
+    interval = f" every {health['scrape_interval']:.3g} s" if health["scrape_interval"] else ""
+    lost = f", longest {gaps['longest']:,.0f} s, {gaps['missing_share']:.1%} missing" if gaps["count"] else ""
+    yield (
+        f"  scrapes   {health['scrapes']:,}{interval}; {_number(gaps['count'], 'gap')}{lost};"
+        f" {_number(len(health['resets']), 'reset')}; {_number(len(steps), 'clock step')};"
+        f" {health['complete']:,} of {health['intervals']:,} intervals whole"
+    )
+    for number, row in enumerate(_aligned([_COLUMNS, *map(_meter_row, health["meters"].items())])):
+        yield f"  {'' if number else 'power':10}{row}"
+    if health["phases"]:
+        enough = sum(phase["enough"] for phase in health["phases"])
+        yield f"  phases    {enough} of {len(health['phases'])} with enough samples"
+    if health["useless"]:
+        yield f"  useless   {health['useless']}"
+
+
+def duration(end: datetime, start: datetime) -> str:
+    """A length of time in the unit that people would choose."""
+    seconds = (end - start).total_seconds()
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def group_lines(groups: Mapping[str, Any], nodes: list[str]) -> Iterator[str]:
+    """The groups that can be trained, and why the others cannot; a node is named when others do better."""
+    valid = [group for group, state in groups.items() if state["valid"]]
+    yield f"  valid      {', '.join(valid) or 'none'}"
+    reasons: dict[str, list[str]] = {}
+    for group, state in groups.items():
+        for reason, lacking in _by_reason(state["reasons"]).items():
+            where = "" if set(lacking) == set(nodes) else f" (on {', '.join(lacking)})"
+            reasons.setdefault(reason + where, []).append(group)
+    for number, (reason, own) in enumerate(reasons.items()):
+        yield f"  {'' if number else 'not valid':11}{', '.join(own)}: {reason}"
+
+
+def _by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for node, reason in reasons.items():
+        found.setdefault(reason, []).append(node)
+    return found
+
+
+def _meter_row(named: tuple[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    name, meter = named
+    refresh, power = meter["refresh"], meter["power"]
+    often = f"{'≤ ' if refresh['at_most'] else ''}{refresh['interval']:.3g} s" if refresh["interval"] else "-"
+    watts = (f"{power[key]:.1f}" if power[key] is not None else "-" for key in ("mean", "least", "most"))
+    return name, "moves" if meter["moved"] else "stands still", often, *watts
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows of a table with its numbers to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(_cells(row, widths)).rstrip() for row in rows]
+
+
+def _cells(row: tuple[str, ...], widths: list[int]) -> Iterable[str]:
+    for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        yield cell.ljust(width) if column < 2 else cell.rjust(width)
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -1,0 +1,81 @@
+"""The energy meters of each node among the samples: which series make up a component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kepler_train.catalog import Dialect, catalog
+from kepler_train.collect.duplicates import distinct
+from kepler_train.collect.nodes import own_node
+from kepler_train.collect.samples import Series, read_series
+from kepler_train.collect.wanted import prefixed
+from kepler_train.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Meter:
+    """The series of one component of one energy source on one node, each quantity once; they add up."""
+
+    source: str
+    component: str
+    metric: str
+    counter: bool  # J; else a gauge (W)
+    series: list[Series]
+    sockets: dict[str, list[Series]]  # by the labels that tell parts of the machine apart
+
+    @property
+    def name(self) -> str:
+        """As in the names of power columns."""
+        return f"{self.source}/{self.component}"
+
+
+def meters_of(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[str, list[Meter]]:
+    """The meters of every node, in the order of the sources asked for.
+
+    A meter that two sources name, as rapl-sysfs and rapl-msr do, is found under the first.
+    """
+    read: dict[str, dict[str, list[Series]]] = {}
+    found: dict[str, list[Meter]] = {}
+    taken: set[tuple[str, str, str]] = set()
+    for source in spec.energy_sources:
+        for component in catalog().source(source).components:
+            name = dialect.energy.metric_of(component)
+            metric = prefixed(name, spec)
+            counter = catalog().kind_of(name) == "counter"
+            if metric not in read:
+                read[metric] = _by_node(read_series(samples, metric), dialect)
+            for node, many in read[metric].items():
+                own = [one for one in many if _measures(one.labels, source, component, dialect)]
+                places = {(node, metric, repr(sorted(one.labels.items()))) for one in own}
+                if own and not places <= taken:
+                    taken |= places
+                    found.setdefault(node, []).append(_meter(source, component, metric, counter, own, dialect))
+    return found
+
+
+def _by_node(many: list[Series], dialect: Dialect) -> dict[str, list[Series]]:
+    found: dict[str, list[Series]] = {}
+    for one in many:
+        found.setdefault(own_node(one.labels, dialect.node_label), []).append(one)
+    return found
+
+
+def _measures(labels: Mapping[str, str], source: str, component: str, dialect: Dialect) -> bool:
+    """Whether a series of the component's metric is of this source, and of the component's zone."""
+    names = dialect.energy
+    if names.zone_label and component in names.zones and labels.get(names.zone_label) != component:
+        return False
+    meter = labels.get(names.source_label or "", source)
+    return catalog().served_source(meter) == catalog().served_source(source)
+
+
+def _meter(source: str, component: str, metric: str, counter: bool, own: list[Series], dialect: Dialect) -> Meter:
+    series = distinct(own, counter=counter)
+    parts = [label for label in dialect.energy.add_over if label != "mode"]  # idle and dynamic are of one place
+    sockets: dict[str, list[Series]] = {}
+    for one in series:
+        place = ", ".join(f"{label}={one.labels[label]}" for label in parts if label in one.labels)
+        sockets.setdefault(place, []).append(one)
+    return Meter(source, component, metric, counter, series, sockets)
