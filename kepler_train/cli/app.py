@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kepler_train.cli import demo, everyday, local, look, machine, simulate, steps
+from kepler_train.cli import demo, everyday, local, look, machine, simulate, steps, stress
 from kepler_train.events import LogFormat, use_format
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 for command in (everyday.query, everyday.validate, everyday.extract, everyday.isolate, everyday.train, everyday.export):
     app.command()(command)
+app.command()(stress.stress)
 app.command()(machine.machine)
 app.command()(look.profile)
 app.command()(look.plot)

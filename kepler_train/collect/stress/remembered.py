@@ -1,0 +1,91 @@
+"""How the CPUs were before their frequency was held: on disk before the first change, so that a kill loses nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from kepler_train.errors import UserError
+
+STATE_FOLDER = Path("/run/kepler-train")
+"""The same for every run on a machine, and gone after a restart, as are the frequencies that were set."""
+
+_FILE = "cpufreq.json"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+CpuName = Annotated[str, StringConstraints(pattern=r"^cpu[0-9]+$")]
+
+
+class Limits(BaseModel):
+    """The frequencies (kHz) between which the governor of a CPU chooses."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    min_khz: int = Field(gt=0)
+    max_khz: int = Field(gt=0)
+
+
+class Remembered(BaseModel):
+    """The limits of the CPUs by name; CPUs that share theirs are there once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    boot: str
+    cpus: dict[CpuName, Limits]
+
+    @classmethod
+    def of(cls, cpus: dict[str, Limits]) -> Self:
+        """The limits as they are in this life of the kernel."""
+        return cls(boot=_boot(), cpus=cpus)
+
+
+def remember(folder: Path, content: Remembered) -> None:
+    """Write, and be sure that it is on disk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{_FILE}.new"
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(content.model_dump_json(indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(folder / _FILE)
+    _sync(folder)
+
+
+def recall(folder: Path) -> Remembered | None:
+    """What is remembered, if anything is held; the kernel itself put back what an earlier life of it had."""
+    file = folder / _FILE
+    try:
+        kept = Remembered.model_validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        detail = error.strerror if isinstance(error, OSError) else "it is not what a stress run writes"
+        raise UserError(
+            f"The CPU frequencies before an earlier stress run are in {file}, which cannot be read ({detail}): set"
+            " the frequencies by hand and remove the file."
+        ) from None
+    if kept.boot != _boot():
+        forget(folder)
+        return None
+    return kept
+
+
+def forget(folder: Path) -> None:
+    """Nothing is held any more."""
+    (folder / _FILE).unlink(missing_ok=True)
+    _sync(folder)
+
+
+def _boot() -> str:
+    return _BOOT.read_text().strip() if _BOOT.exists() else ""
+
+
+def _sync(folder: Path) -> None:
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
