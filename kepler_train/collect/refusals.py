@@ -29,6 +29,7 @@ _TOO_LARGE = re.compile(
     re.IGNORECASE,
 )
 _TOO_SLOW = re.compile(r"timed? ?out|deadline exceeded|maxQueryDuration", re.IGNORECASE)
+_HUNG_UP = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
 
 
 class TooMuchAtOnce(KeplerTrainError):
@@ -126,8 +127,15 @@ def broken_off(url: str) -> TryAgain:
     return TryAgain(f"Prometheus at {url} sent an answer that breaks off.")
 
 
-def _tls_trouble(url: str, error: BaseException) -> UserError | None:
-    cause = next((one for one in _causes(error) if isinstance(one, ssl.SSLError)), None)
+def _tls_trouble(url: str, error: BaseException) -> KeplerTrainError | None:
+    causes = list(_causes(error))
+    # A server that misses our certificate says so, but hangs up before we have read it.
+    if url.startswith("https:") and any(isinstance(one, _HUNG_UP) for one in causes):
+        return TryAgain(
+            f"{url} closed the TLS connection: if it asks for a certificate of ours,"
+            " set PROMETHEUS_CERT_FILE and PROMETHEUS_KEY_FILE."
+        )
+    cause = next((one for one in causes if isinstance(one, ssl.SSLError)), None)
     if cause is None:
         return None
     if isinstance(cause, ssl.SSLCertVerificationError):
