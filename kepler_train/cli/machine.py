@@ -99,7 +99,7 @@ def _write(file: Path, machine: MachineSpec) -> None:
         try:
             read_machine(file)
         except UserError:
-            raise UserError(f"{file} is no machine spec and is left as it is: choose another name (--output).") from None
+            raise UserError(f"{file} is no machine spec and is left as it is: choose another name.") from None
     with whole_file(file) as whole:
         whole.write_text(machine_text(machine), encoding="utf-8")
     say(f"Wrote {file}.")
