@@ -16,7 +16,7 @@ from kepler_train.errors import DataError
 Row = tuple[Labels, float]
 
 # What Kepler tells of a machine, without its prefix.
-_KEPLER = ("node_cpu_info", "node_cpu_scaling_frequency_hertz", "build_info", "exporter_build_info")
+_KEPLER = ("node_cpu_info", "build_info", "exporter_build_info")
 _UNAME = "node_uname_info"
 _EXPORTER = (
     _UNAME,
@@ -34,7 +34,8 @@ def machines_at(server: Prometheus, time: float, prefix: str = "kepler_") -> dic
 
     What neither exporter tells is None.
     """
-    dialects = {label: _energy_metrics(label, prefix) for label in {d.node_label for d in catalog().dialects.values()}}
+    labels_of_nodes = {dialect.node_label for dialect in catalog().dialects.values()}
+    dialects = {label: _energy_metrics(label, prefix) for label in labels_of_nodes}
     names = {*_EXPORTER, *(prefix + name for name in _KEPLER), *(name for own in dialects.values() for name in own)}
     # One mode of many is enough to count CPUs; metrics without this label have it empty.
     rows = server.instant(f'{{__name__=~"{"|".join(sorted(names))}",mode=~"idle|"}}', time)
@@ -42,7 +43,9 @@ def machines_at(server: Prometheus, time: float, prefix: str = "kepler_") -> dic
     machines: dict[str, MachineSpec] = {}
     for label, metrics in dialects.items():
         machines |= _machines(_nodes(label, found, metrics), found, prefix)
-    machines = machines or _machines(_nodes("nodename", found, [_UNAME]), found, prefix)
+    # A Kepler without a meter has no energy to tell of.
+    for label, metric in (("node_name", prefix + "node_cpu_info"), ("nodename", _UNAME)):
+        machines = machines or _machines(_nodes(label, found, [metric]), found, prefix)
     if not machines:
         raise DataError(
             f"Prometheus at {server.url} knows no machine at that time: neither Kepler nor node_exporter was scraped"
@@ -125,7 +128,6 @@ class _Told:
             (self._own("node_cpu_info"), "processor"),
             ("node_cpu_seconds_total", "cpu"),
             ("node_cpu_info", "cpu"),
-            (self._own("node_cpu_scaling_frequency_hertz"), "cpu"),
         )
         return next((count for metric, label in counted_by if (count := self._distinct(metric, label))), None)
 
@@ -136,7 +138,9 @@ class _Told:
         return cpus // cores if cpus and cores else None
 
     def _clock(self, model: str) -> float | None:
-        """MHz: what the hardware allows, else its limit now, else the name's clock, else what it runs at now."""
+        """MHz: what the hardware allows, else the limit it is set to, else the clock of the model name.
+
+        Not what it runs at: a machine would change its node type with its load.
+        """
         allowed = self._highest("node_cpu_frequency_max_hertz") or self._highest("node_cpu_scaling_frequency_max_hertz")
-        now = self._highest(self._own("node_cpu_scaling_frequency_hertz"))
-        return allowed / 1e6 if allowed else clock_of(model) or (now / 1e6 if now else None)
+        return allowed / 1e6 if allowed else clock_of(model)

@@ -18,7 +18,7 @@ from kepler_train.errors import DataError
 from kepler_train.local.prometheus import PrometheusServer
 
 CURRENT = 1_794_614_400.0  # 2026-11-14T00:00:00Z
-LEGACY, EXPORTER, REAL = (CURRENT + 3600 * hours for hours in (1, 2, 3))
+LEGACY, EXPORTER, REAL, NO_METER = (CURRENT + 3600 * hours for hours in (1, 2, 3, 4))
 MODEL = "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz"
 OF_A_MACHINE = ("kepler_build_info", "kepler_node_cpu_info", "kepler_node_cpu_joules_total", "node_cpu_seconds_total")
 Samples = list[tuple[str, dict[str, str], float, float]]  # metric, labels, value, time
@@ -121,7 +121,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
             pytest.skip(f"{program} is not installed (Debian package prometheus)")
     home = tmp_path_factory.mktemp("prometheus")
     shared = Path(__file__).resolve().parents[3] / "shared/data"
-    samples = [*current(), *legacy(), *exporter_alone(), *(recorded(shared) if shared.is_dir() else [])]
+    of_vm = two_sockets("vm:28282", "")
+    unmetered = [(metric, labels, value, NO_METER) for metric, labels, value, _ in of_vm if "info" in metric]
+    samples = [*unmetered, *current(), *legacy(), *exporter_alone(), *(recorded(shared) if shared.is_dir() else [])]
     (home / "recording.om").write_text(openmetrics(samples))
     running = PrometheusServer(home / "data")
     running.fill(home / "recording.om")
@@ -152,8 +154,8 @@ def test_a_node_exporter_elsewhere_is_known_by_the_label_that_names_its_node(ser
     assert machine.virtualization is None
 
 
-def test_a_legacy_kepler_alone_tells_cpus_clock_and_version_and_the_rest_is_unknown(server: Prometheus) -> None:
-    assert machines_at(server, LEGACY) == {"old-1": MachineSpec(cores=4, frequency=2400, kepler_version="0.7.11")}
+def test_a_legacy_kepler_alone_tells_its_version_and_the_rest_is_unknown(server: Prometheus) -> None:
+    assert machines_at(server, LEGACY) == {"old-1": MachineSpec(kepler_version="0.7.11")}
 
 
 def test_without_kepler_the_machines_are_those_of_node_exporter(server: Prometheus) -> None:
@@ -169,6 +171,11 @@ def test_without_kepler_the_machines_are_those_of_node_exporter(server: Promethe
             virtualization="qemu",
         )
     }
+
+
+def test_a_kepler_without_a_meter_still_describes_its_machine(server: Prometheus) -> None:
+    machine = machines_at(server, NO_METER)["vm:28282"]
+    assert (machine.processor, machine.cores, machine.kepler_version) == ("intel_xeon_gold_6230", 8, "0.11.4")
 
 
 def test_an_unmodified_kepler_and_node_exporter_describe_their_machine(server: Prometheus, shared_data: Path) -> None:
@@ -214,4 +221,7 @@ def test_the_command_asks_prometheus_for_all_nodes_or_one(
     assert machine("--node", "worker-2", "--id", "mine")[0] == 0
     assert json.loads((tmp_path / "mine.json").read_text())["attrs"]["memory"] == 32
     code, said, _ = machine("--time", "2026-11-14T01:00:00Z")
-    assert (code, said.splitlines()[1]) == (0, "warning: Not known of old-1: processor, chips, memory.")
+    assert (code, said.splitlines()[1]) == (
+        0,
+        "warning: Not known of old-1: processor, cores, chips, memory, frequency.",
+    )
