@@ -25,6 +25,17 @@ Sweep = Annotated[bool, typer.Option("--sweep", help="Sweep frequencies instead 
 Dialect = Annotated[str, typer.Option(help="legacy (Kepler up to 0.9) or current (0.10 and later).")]
 Source = Annotated[list[str], typer.Option(help="Meters: one with rapl, one without; may be repeated.")]
 Fault = Annotated[list[str], typer.Option(help="A fault by name; may be repeated.")]
+ContainerSeconds = Annotated[
+    bool, typer.Option("--container-seconds", help="Current: kepler_container_cpu_seconds_total, as after 0.11.4.")
+]
+ProcessEnergy = Annotated[
+    bool,
+    typer.Option("--process-energy", help="Current: joules and watts of every process too; several times the text."),
+]
+PackageRatio = Annotated[
+    bool, typer.Option("--package-ratio", help="Legacy: kepler_container_cpu_usage_per_package_ratio.")
+]
+NodeExporter = Annotated[bool, typer.Option("--node-exporter", help="A node_exporter beside Kepler on each node.")]
 
 
 @app.callback()
@@ -53,6 +64,10 @@ def history(
     dialect: Dialect = "legacy",
     source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006 - typer copies it
     fault: Fault = [],  # noqa: B006
+    container_seconds: ContainerSeconds = False,
+    process_energy: ProcessEnergy = False,
+    package_ratio: PackageRatio = False,
+    node_exporter: NodeExporter = False,
     machine_id: Annotated[str, typer.Option(help="Name of the machine in the schedule.")] = "simulated",
 ) -> None:
     """Write days of metrics as OpenMetrics text, with the truth behind them.
@@ -65,8 +80,10 @@ def history(
     from kepler_train.simulate.history import check_names, exported, write_history, write_schedule
     from kepler_train.simulate.node import run_nodes
     from kepler_train.simulate.options import scenario
+    from kepler_train.simulate.variant import Variant
 
     check_names(dialect, source)
+    variant = Variant(container_seconds, process_energy, package_ratio, node_exporter)
     faults = check_faults(fault, DATA_FAULTS)
     asked = scenario(
         duration=f"{days}d" if days else duration,
@@ -82,7 +99,7 @@ def history(
         sweep=sweep,
     )
     runs = run_nodes(asked)
-    written = write_history(out, exported(runs, dialect, source, faults, seed))
+    written = write_history(out, exported(runs, dialect, source, faults, seed, variant))
     size = written.bytes / 1e6
     say(
         f"Wrote {out}: {written.series:,} series, {written.samples:,} samples, {size:,.1f} MB.",
@@ -122,6 +139,10 @@ def prometheus(
     sweep: Sweep = False,
     dialect: Dialect = "legacy",
     source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006
+    container_seconds: ContainerSeconds = False,
+    process_energy: ProcessEnergy = False,
+    package_ratio: PackageRatio = False,
+    node_exporter: NodeExporter = False,
 ) -> None:
     """Serve simulated history on the Prometheus HTTP API, failing as asked.
 
@@ -136,6 +157,7 @@ def prometheus(
     from kepler_train.simulate.options import scenario
     from kepler_train.simulate.prometheus import prometheus_server
     from kepler_train.simulate.store import read_store, store_of
+    from kepler_train.simulate.variant import Variant
 
     check_names(dialect, source)
     check_faults((name.partition(":")[0] for name in fault), [*DATA_FAULTS, *SERVER_FAULTS])
@@ -158,7 +180,8 @@ def prometheus(
             idle=idle,
             sweep=sweep,
         )
-        store = store_of(exported(run_nodes(asked), dialect, source, data_faults, seed))
+        variant = Variant(container_seconds, process_energy, package_ratio, node_exporter)
+        store = store_of(exported(run_nodes(asked), dialect, source, data_faults, seed, variant))
     server_faults = [name for name in fault if name not in DATA_FAULTS]
     with prometheus_server(store, server_faults, host, port, max_samples) as server:
         say(server.url, series=len(store.series))
@@ -174,6 +197,9 @@ def node(
     dialect: Dialect = "legacy",
     source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006
     fault: Fault = [],  # noqa: B006
+    container_seconds: ContainerSeconds = False,
+    process_energy: ProcessEnergy = False,
+    package_ratio: PackageRatio = False,
     seed: Seed = 0,
     containers: Containers = 12,
     sockets: Sockets = 2,
@@ -195,6 +221,7 @@ def node(
     from kepler_train.simulate.live import HostNode, SimulatedNode
     from kepler_train.simulate.live import Source as LiveSource
     from kepler_train.simulate.options import scenario
+    from kepler_train.simulate.variant import Variant
 
     live: LiveSource
     if meter == "host":
@@ -216,7 +243,8 @@ def node(
         live = SimulatedNode(asked, name)
     else:
         raise UserError(unknown_name("meter", meter, ["sim", "host"]))
-    with exporter_server(Exporter(live, dialect, source, frozenset(fault)), host, port) as server:
+    variant = Variant(container_seconds, process_energy, package_ratio)
+    with exporter_server(Exporter(live, dialect, source, frozenset(fault), variant), host, port) as server:
         say(f"{server.url}/metrics")
         server.wait()
 

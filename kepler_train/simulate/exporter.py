@@ -17,21 +17,35 @@ from kepler_train.simulate.live import Source
 from kepler_train.simulate.openmetrics import format_labels, format_value
 from kepler_train.simulate.series import Scrapes
 from kepler_train.simulate.server import Answer, Server
+from kepler_train.simulate.variant import USUAL, Variant
 
 CYCLE_SECONDS = 300.0  # each live fault strikes once in five minutes
 DOWN_SECONDS = {"gap": 60.0, "restart": 20.0}
+NOT_OF_AN_EXPORTER = {
+    "two-nodes": "One exporter is one node: start `simulate node` twice for two nodes in one Prometheus.",
+    "duplicate": "A duplicate is made where the node is scraped: give Prometheus a second job for the same target.",
+    "clock-step": "An exporter gives no timestamps: step the clock of the Prometheus that scrapes it.",
+}
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Exporter:
     """`/metrics` of one node. Counters fall to 0 only when a fault asks for it."""
 
-    def __init__(self, source: Source, dialect: str, sources: Sequence[str], faults: frozenset[str]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        dialect: str,
+        sources: Sequence[str],
+        faults: frozenset[str],
+        variant: Variant = USUAL,
+    ) -> None:
         check_names(dialect, sources)
         check_faults(faults, DATA_FAULTS)
-        if "two-nodes" in faults:
-            raise UserError("One exporter is one node: start `simulate node` twice for two nodes in one Prometheus.")
+        for name in faults & NOT_OF_AN_EXPORTER.keys():
+            raise UserError(NOT_OF_AN_EXPORTER[name])
         self._source, self._dialect, self._sources, self._faults = source, dialect, sources, faults
+        self._variant = variant
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._cycle = 0
@@ -47,7 +61,7 @@ class Exporter:
             scrape = Scrapes(np.array([now]))
             restarts = self._enters_new_cycle()
             lines = []
-            for family in DIALECTS[self._dialect](shown, self._sources):
+            for family in DIALECTS[self._dialect](shown, self._sources, self._variant):
                 lines.append(f"# TYPE {family.name} {family.kind}")
                 for curve in family.curves:
                     _, values = curve.sample(family.kind, scrape)

@@ -16,6 +16,8 @@ DATA_FAULTS = {
     "late": "a third of the scrapes come late, by up to 0.6 of the interval",
     "restart": "the exporter restarts twice: two scrapes are missing, then its counters start at 0",
     "two-nodes": "a second node in the same Prometheus",
+    "duplicate": "a second job scrapes the same exporter, so every series is there twice",
+    "clock-step": "the clock of Prometheus is five minutes (at most a tenth of the history) fast for a while",
     "zero-power": "the uncore meter exists and stays at 0",
 }
 SERVER_FAULTS = {
@@ -37,28 +39,37 @@ def check_faults(names: Iterable[str], known: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def scrapes(edges: Array, faults: frozenset[str], rng: np.random.Generator) -> Scrapes:
-    """When one node was scraped: at every edge of its ticks, unless a fault says otherwise."""
-    times, tick, span = edges.copy(), edges[1] - edges[0], edges[-1] - edges[0]
-    keep = np.ones(len(edges), dtype=bool)
+def scrapes(edges: Array, faults: frozenset[str], rng: np.random.Generator, offset: float = 0.0) -> Scrapes:
+    """When one node was scraped: `offset` (s) after every edge of its ticks, unless a fault says otherwise."""
+    tick, span = edges[1] - edges[0], edges[-1] - edges[0]
+    times = edges + offset if offset else edges.copy()
     restarts: tuple[float, ...] = ()
     resets: tuple[float, ...] = ()
 
     def between_scrapes(share: float) -> float:
         return float(edges[int(share * (len(edges) - 1))] + tick / 2)
 
+    keep = times <= edges[-1]  # the simulated time ends there
     if "gap" in faults:
         for share in (0.2, 0.5, 0.8):
             begin = edges[0] + share * span
-            keep &= ~((edges >= begin) & (edges < begin + min(420.0, span / 10)))
+            keep &= ~((times >= begin) & (times < begin + min(420.0, span / 10)))
     if "restart" in faults:
         restarts = (between_scrapes(0.3), between_scrapes(0.7))
         for moment in restarts:
-            keep &= ~(np.abs(edges - moment) < tick)
+            keep &= ~(np.abs(times - moment) < tick)
     if "reset" in faults:
         resets = (between_scrapes(0.4), between_scrapes(0.6))
     if "late" in faults:
         late = rng.random(len(edges)) < 1 / 3
-        late[-1] = False  # the simulated time ends there
+        late[-1] = False
         times = np.round(times + late * rng.uniform(0, 0.6 * tick, len(edges)), 3)
-    return Scrapes(times[keep], restarts, resets)
+        keep &= times <= edges[-1]
+    if "clock-step" not in faults:
+        return Scrapes(times[keep], restarts, resets)
+    fast = (times >= edges[0] + 0.35 * span) & (times < edges[0] + 0.65 * span)
+    stamps = times + fast * round(min(300.0, span / 10))
+    # When the clock is put right, Prometheus refuses samples that seem older than what it has.
+    behind = ~fast & (times >= edges[0] + 0.65 * span) & (stamps <= stamps[fast & keep].max(initial=-np.inf))
+    keep &= ~behind
+    return Scrapes(times[keep], restarts, resets, stamps[keep])

@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from kepler_train.errors import UserError, unknown_name
-from kepler_train.simulate import current, legacy
+from kepler_train.simulate import current, legacy, node_exporter
 from kepler_train.simulate.faults import scrapes
 from kepler_train.simulate.files import replacing
 from kepler_train.simulate.node import NodeRun
 from kepler_train.simulate.openmetrics import write_openmetrics
 from kepler_train.simulate.schedule import phase_records
 from kepler_train.simulate.series import Family, Scrapes
+from kepler_train.simulate.variant import USUAL, Variant
 
 DIALECTS = {"legacy": legacy.families, "current": current.families}
+SECOND_JOB = "kubernetes-pods"
 SOURCES = ("rapl-sysfs", "rapl-msr", "acpi", "hmc", "redfish")
 
 
@@ -32,16 +34,34 @@ class Written:
 
 
 def exported(
-    runs: Sequence[NodeRun], dialect: str, sources: Sequence[str], faults: frozenset[str], seed: int
+    runs: Sequence[NodeRun],
+    dialect: str,
+    sources: Sequence[str],
+    faults: frozenset[str],
+    seed: int,
+    variant: Variant = USUAL,
 ) -> list[tuple[Scrapes, list[Family]]]:
-    """Per node: when it was scraped, and the curves that its exporter showed."""
+    """Per exporter: when it was scraped, and the curves that it showed."""
     check_names(dialect, sources)
     found = []
     for index, run in enumerate(runs):
         shown = without_uncore(run) if "zero-power" in faults else run
-        rng = np.random.default_rng([seed, index, 1])
-        found.append((scrapes(run.edges, faults, rng), DIALECTS[dialect](shown, sources)))
+        families = DIALECTS[dialect](shown, sources, variant)
+        random = (np.random.default_rng([seed, index, stream]) for stream in (1, 2, 3))
+        found.append((scrapes(run.edges, faults, next(random)), families))
+        if "duplicate" in faults:
+            again = scrapes(run.edges, faults, next(random), 0.2 * run.tick)
+            found.append((again, [_of_second_job(family) for family in families]))
+        if variant.node_exporter:
+            offset = min(node_exporter.OFFSET_SECONDS, 0.47 * run.tick)
+            beside = scrapes(run.edges, faults - {"restart"}, next(random), offset)  # Kepler's restart is not its own
+            found.append((beside, node_exporter.families(run)))
     return found
+
+
+def _of_second_job(family: Family) -> Family:
+    curves = [replace(curve, labels=curve.labels | {"job": SECOND_JOB}) for curve in family.curves]
+    return Family(family.name, family.kind, curves)
 
 
 def check_names(dialect: str, sources: Sequence[str]) -> None:

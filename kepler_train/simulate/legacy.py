@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from kepler_train.simulate.activity import Container
 from kepler_train.simulate.machine import RAPL_COMPONENTS
 from kepler_train.simulate.meter import read_energy
 from kepler_train.simulate.node import NodeRun
-from kepler_train.simulate.series import Curve, Family
+from kepler_train.simulate.series import Curve, Family, gauge
+from kepler_train.simulate.variant import USUAL, Variant
 
 PORT = 9102
 FEATURES = (
@@ -24,7 +26,7 @@ FEATURES = (
 )
 
 
-def families(run: NodeRun, sources: Iterable[str]) -> list[Family]:
+def families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> list[Family]:
     """Everything one node exports."""
     target = {"job": "kepler", "instance": run.name}
     found = [_feature(run, feature, target) for feature in FEATURES]
@@ -34,26 +36,44 @@ def families(run: NodeRun, sources: Iterable[str]) -> list[Family]:
     info = {"cpu_architecture": "Simulated", "components_power_source": ",".join(sources), **target}
     ones = np.ones(len(run.edges))
     found.append(Family("kepler_node_node_info", "gauge", [Curve(info, run.edges, 0 * ones)]))
-    hertz = np.concatenate([run.frequency_mhz[:1], run.frequency_mhz]) * 1e6
+    build = {"goarch": "amd64", "goos": "linux", "goversion": "go1.21.5", "revision": "unknown", "version": "v0.7.12"}
+    found.append(Family("kepler_exporter_build_info", "gauge", [Curve(build | target, run.edges, ones)]))
+    hertz = gauge(run.frequency_mhz) * 1e6
     cpus = [
         Curve({"cpu": str(cpu), **target}, run.edges, hertz) for cpu in range(run.machine.sockets)
     ]  # neighbouring CPUs are on different sockets: one of each is enough
     found.append(Family("kepler_node_cpu_scaling_frequency_hertz", "gauge", cpus))
-    return found
+    return [*found, _package_ratio(run, target)] if variant.package_ratio else found
 
 
 def _feature(run: NodeRun, feature: str, target: dict[str, str]) -> Family:
     family = Family(f"kepler_container_{feature}_total", "counter")
     for done in run.containers:
         c = done.container
-        labels = {
-            "container_id": c.container_id,
-            "pod_name": c.pod,
-            "container_name": c.name,
-            "container_namespace": c.namespace,
-            **target,
-        }
-        family.curves.append(Curve(labels, run.edges[c.first : c.last + 1], done.counters[feature]))
+        edges = run.edges[c.first : c.last + 1]
+        family.curves.append(Curve(_container_labels(c) | target, edges, done.counters[feature]))
+    return family
+
+
+def _container_labels(c: Container) -> dict[str, str]:
+    return {
+        "container_id": c.container_id,
+        "pod_name": c.pod,
+        "container_name": c.name,
+        "container_namespace": c.namespace,
+    }
+
+
+def _package_ratio(run: NodeRun, target: dict[str, str]) -> Family:
+    """CPU time of a container on one socket as a share of the node's; over containers and sockets they add up to 1."""
+    family = Family("kepler_container_cpu_usage_per_package_ratio", "gauge")
+    for done in run.containers:
+        c = done.container
+        whole = run.busy[c.first : c.last]
+        share = np.divide(c.busy, whole, out=np.zeros_like(whole), where=whole > 0)
+        for socket, part in enumerate(c.shares):
+            labels = {**_container_labels(c), "pkg_id": str(socket), **target}
+            family.curves.append(Curve(labels, run.edges[c.first : c.last + 1], gauge(share * part), decimals=6))
     return family
 
 

@@ -11,7 +11,7 @@ from kepler_train.simulate.series import Family, Scrapes
 def write_openmetrics(out: TextIO, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> tuple[int, int]:
     """Write every family once, series after series; returns series and samples written."""
     nodes = list(nodes)
-    stamps = [[format_seconds(t) for t in scrapes.times.tolist()] for scrapes, _ in nodes]
+    stamps = [[format_seconds(t) for t in scrapes.recorded.tolist()] for scrapes, _ in nodes]
     series = samples = 0
     for name, kind in {f.name: f.kind for _, found in nodes for f in found}.items():
         out.write(f"# TYPE {name.removesuffix('_total') if kind == 'counter' else name} {kind}\n")

@@ -51,7 +51,7 @@ def store_of(nodes: Iterable[tuple[Scrapes, list[Family]]]) -> Store:
     """What Prometheus holds after it has scraped these nodes."""
     found = []
     for scrapes, families in nodes:
-        millis = np.round(scrapes.times * 1000).astype(np.int64)
+        millis = np.round(scrapes.recorded * 1000).astype(np.int64)
         for family in families:
             for curve in family.curves:
                 seen, values = curve.sample(family.kind, scrapes)

@@ -19,6 +19,7 @@ from kepler_train.simulate.host import GroupClock, Process, busy_seconds, load_o
 from kepler_train.simulate.live import HostNode, SimulatedNode
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import Scenario, continued, run_node
+from kepler_train.simulate.variant import Variant
 from kepler_train.simulate.workloads import STRESS_LOADS
 
 SOURCES = ["rapl-sysfs", "acpi"]
@@ -89,9 +90,27 @@ def test_a_live_gap_answers_503_for_a_while(short_cycles: None) -> None:
     assert statuses == {200, 503}
 
 
-def test_one_exporter_is_one_node() -> None:
-    with pytest.raises(UserError, match="start `simulate node` twice"):
-        Exporter(simulated(), "legacy", SOURCES, frozenset({"two-nodes"}))
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("two-nodes", "start `simulate node` twice"),
+        ("duplicate", "a second job for the same target"),
+        ("clock-step", "An exporter gives no timestamps"),
+    ],
+)
+def test_what_an_exporter_cannot_do_wrong_is_refused(fault: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        Exporter(simulated(), "legacy", SOURCES, frozenset({fault}))
+
+
+def test_processes_of_this_machine_keep_their_pids_and_count_on() -> None:
+    node = HostNode("box")
+    exporter = Exporter(node, "current", SOURCES, frozenset(), Variant(process_energy=True))
+    first = values(exporter.text(), "kepler_process_cpu_seconds_total")
+    time.sleep(0.3)
+    second = values(exporter.text(), "kepler_process_cpu_seconds_total")
+    assert first.keys() == second.keys()
+    assert all(second[key] >= first[key] for key in first)
 
 
 def test_a_run_that_continues_another_counts_on() -> None:

@@ -1,0 +1,124 @@
+"""A node_exporter beside Kepler: what a VM sees of itself, consistent with what the containers did.
+
+Series carry `instance` and `job` and no name of the node, as in the real one. All CPU modes but idle and iowait add
+up to the node's busy cores; everything else follows CPU time and interrupts at fixed rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kepler_train.simulate.activity import Array, Container
+from kepler_train.simulate.node import NodeRun
+from kepler_train.simulate.series import Curve, Family, gauge
+from kepler_train.simulate.workloads import STRESS_LOADS
+
+PORT = 9100
+OFFSET_SECONDS = 7.0  # after Kepler's scrape
+GIB = 2.0**30
+MEMORY = 64 * GIB
+_COMPUTING = {"user": 0.97, "system": 0.03}  # of a stressor's CPU time
+_SERVING = {"user": 0.70, "nice": 0.01, "system": 0.24, "softirq": 0.05}  # of everybody else's
+_IOWAIT = 2e-4  # s a block interrupt
+_BLOCK_BYTES = {"read": 4096.0, "written": 12288.0}  # a block interrupt
+_PACKET_BYTES = 900.0  # a network interrupt
+
+
+def families(run: NodeRun) -> list[Family]:
+    """Everything one node's node_exporter exports."""
+    target = {"instance": f"{run.name}:{PORT}", "job": "node"}
+    busy = _counted(run, "bpf_cpu_time_ms") / 1000  # CPU seconds
+    block, received, sent = (_counted(run, f"bpf_{name}") for name in ("block_irq", "net_rx_irq", "net_tx_irq"))
+
+    def counter(name: str, values: dict[str, Array], label: str = "device", decimals: int = 0) -> Family:
+        return Family(name, "counter", [_curve(run, {label: key, **target}, v, decimals) for key, v in values.items()])
+
+    def plain(name: str, values: Array) -> Family:
+        return Family(name, "counter" if name.endswith("_total") else "unknown", [_curve(run, target, values)])
+
+    # A volume lies on the disk and repeats it; loopback is no network.
+    found = [_cpu_seconds(run, target, block)]
+    for direction, size in _BLOCK_BYTES.items():
+        found.append(counter(f"node_disk_{direction}_bytes_total", {"sda": block * size, "dm-0": block * size}))
+    found.append(
+        counter("node_disk_io_time_seconds_total", {"sda": block * _IOWAIT, "dm-0": block * _IOWAIT}, decimals=3)
+    )
+    for direction, packets in (("receive", received), ("transmit", sent)):
+        found.append(counter(f"node_network_{direction}_packets_total", {"eth0": packets, "lo": packets / 4}))
+        bytes_ = packets * _PACKET_BYTES
+        found.append(counter(f"node_network_{direction}_bytes_total", {"eth0": bytes_, "lo": bytes_ / 4}))
+    interrupts = block + received + sent
+    found += [
+        plain("node_context_switches_total", 1.5 * interrupts + 250 * busy),
+        plain("node_intr_total", interrupts + 250 * busy),
+        plain("node_vmstat_pgfault", 600 * busy),
+    ]
+    return [*found, *_memory(run, target), _uname(run, target)]
+
+
+def _cpu_seconds(run: NodeRun, target: dict[str, str], block: Array) -> Family:
+    """Time of each CPU by mode; a socket's work lies evenly on its CPUs."""
+    sockets, ticks = run.machine.sockets, len(run.busy)
+    by_mode = {mode: np.zeros((sockets, ticks)) for mode in ("user", "nice", "system", "irq", "softirq", "steal")}
+    for done in run.containers:
+        c = done.container
+        for mode, part in _modes(c).items():
+            by_mode[mode][:, c.first : c.last] += part * np.outer(c.shares, c.busy)
+    work = np.sum([*by_mode.values()], axis=0)
+    fits = _fitted(work, run.machine.cores_per_socket)
+    scale = np.divide(fits, work, out=np.zeros_like(work), where=work > 0)
+    each = {mode: values * scale / run.machine.cores_per_socket for mode, values in by_mode.items()}
+    free = np.clip(1 - np.sum([*each.values()], axis=0), 0, None)
+    each["iowait"] = np.minimum(np.diff(block) / run.tick * _IOWAIT / run.machine.cores, free)
+    each["idle"] = free - each["iowait"]
+    family = Family("node_cpu_seconds_total", "counter")
+    for mode, shares in each.items():
+        seconds = np.concatenate([np.zeros((sockets, 1)), np.cumsum(shares * run.tick, axis=1)], axis=1)
+        for cpu in range(run.machine.cores):
+            labels = {"cpu": str(cpu), "mode": mode, **target}
+            family.curves.append(_curve(run, labels, seconds[cpu % sockets], 2))
+    return family
+
+
+def _modes(c: Container) -> dict[str, float]:
+    return _COMPUTING if c.workload.name in STRESS_LOADS else _SERVING
+
+
+def _fitted(work: Array, cores: int) -> Array:
+    """Busy cores by socket with what a full socket cannot do given to the others."""
+    full = np.minimum(work, cores)
+    over, free = (work - full).sum(axis=0), cores - full
+    room = free.sum(axis=0)
+    taken = np.divide(np.minimum(over, room), room, out=np.zeros_like(room), where=room > 0)
+    return np.asarray(full + free * taken)
+
+
+def _memory(run: NodeRun, target: dict[str, str]) -> Iterable[Family]:
+    used = np.full(len(run.busy), 2 * GIB)
+    for done in run.containers:
+        c = done.container
+        used[c.first : c.last] += (0.2 + 1.5 * c.workload.memory_bound) * GIB
+    amounts = {"MemTotal": np.full(len(used), MEMORY), "MemAvailable": MEMORY - used, "Active": used / 2}
+    for name, amount in amounts.items():
+        yield Family(f"node_memory_{name}_bytes", "gauge", [_curve(run, target, gauge(amount))])
+
+
+def _uname(run: NodeRun, target: dict[str, str]) -> Family:
+    labels = {"domainname": "(none)", "machine": "x86_64", "nodename": run.name, "release": "6.1.0", "sysname": "Linux"}
+    return Family("node_uname_info", "gauge", [_curve(run, {**labels, **target}, np.ones(len(run.edges)))])
+
+
+def _counted(run: NodeRun, feature: str) -> Array:
+    """A feature of all containers, counted from the start of the run."""
+    total = np.zeros(len(run.edges))
+    for done in run.containers:
+        c, grown = done.container, done.counters[feature] - done.counters[feature][0]
+        total[c.first : c.last + 1] += grown
+        total[c.last + 1 :] += grown[-1]
+    return total
+
+
+def _curve(run: NodeRun, labels: dict[str, str], values: Array, decimals: int = 0) -> Curve:
+    return Curve(labels, run.edges, values, decimals, survives_restart=True)

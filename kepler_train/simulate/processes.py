@@ -1,0 +1,65 @@
+"""The processes of containers: several at a time, and workers that come and go."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kepler_train.simulate.activity import Array, Container
+from kepler_train.simulate.node import ContainerRun, NodeRun
+
+SYSTEM = "system_processes"
+_SYSTEM_SHARES = {"systemd": 0.2, "kubelet": 0.5, "containerd": 0.3}
+_MAIN_SHARE = 0.4  # of a container's CPU time; its two workers have the rest
+_FIRST_PID = 1000
+_WORKER_SECONDS = (600.0, 5400.0)  # a worker lives for between ten and ninety minutes
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process: a fixed share of its container's CPU time over ticks `first` to `last` (exclusive) of the node."""
+
+    pid: int
+    comm: str
+    exe: str
+    share: float
+    first: int
+    last: int
+
+    def part(self, counter: Array, container: Container) -> Array:
+        """Its part of a counter of the container, at the edges of its own life; it begins at 0 when it is forked."""
+        own = counter[self.first - container.first : self.last - container.first + 1]
+        # What the container had counted when the run began is its first processes' too.
+        before = own[0] if self.first > container.first else 0.0
+        return np.asarray(self.share * (own - before))
+
+
+def processes(run: NodeRun) -> Iterator[tuple[ContainerRun, list[Process]]]:
+    """Every container with its processes; their shares add up to 1 at any time, and pids are the node's."""
+    pid = _FIRST_PID
+    for done in run.containers:
+        members = []
+        for comm, share, first, last in _lives(done.container, run.tick):
+            members.append(Process(pid, comm[:15], f"/usr/bin/{comm}", share, first, last))
+            pid += 1
+        yield done, members
+
+
+def _lives(c: Container, tick: float) -> Iterator[tuple[str, float, int, int]]:
+    """Name, share, first and last tick. The same container has the same processes whenever it is asked."""
+    if c.container_id == SYSTEM:
+        for name, share in _SYSTEM_SHARES.items():
+            yield name, share, c.first, c.last
+        return
+    comm = c.name.replace("stress-", "stress-ng-")
+    rng = np.random.default_rng(zlib.crc32(c.container_id.encode()))
+    yield comm, _MAIN_SHARE, c.first, c.last
+    for _ in range(2):
+        at = c.first
+        while at < c.last:
+            end = min(at + max(int(rng.uniform(*_WORKER_SECONDS) / tick), 1), c.last)
+            yield comm, (1 - _MAIN_SHARE) / 2, at, end
+            at = end
