@@ -77,7 +77,8 @@ def _joined(own: list[Series], counter: bool) -> Series:
     values = [pieces[0].values]
     for before, piece in pairwise(pieces):
         values.append(piece.values if not counter or _goes_on(before, piece) else piece.values - _start(piece))
-    return Series(pieces[0].labels, np.concatenate([piece.times for piece in pieces]), np.concatenate(values))
+    times = np.concatenate([piece.times for piece in pieces])
+    return Series(pieces[0].labels, times, np.concatenate(values), sum(one.doubled for one in own))
 
 
 def _outside(one: Series, taken: list[Series]) -> list[Series]:

@@ -9,6 +9,7 @@ time had passed (a machine that slept looks the same, and is as useless to train
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,17 +40,19 @@ def clock_steps(times: Floats, interval: float | None) -> list[ClockStep]:
     if interval is None or len(times) < 2 * _FEW:
         return []
     near = max(_NEAR * interval, _BUSY)
-    offsets = _within_half(np.diff(times), interval)
-    found: list[tuple[int, float, float]] = []  # position, shift, how clearly
-    for position in np.flatnonzero(np.abs(offsets) > near) + 1:
-        before, after = times[max(position - _MANY, 0) : position], times[position : position + _MANY]
-        if min(len(before), len(after)) < _FEW:
-            continue
-        (old, old_share), (new, new_share) = _phase(before, interval, near), _phase(after, interval, near)
-        shift = float(_within_half(np.array([new - old]), interval)[0])
-        if min(old_share, new_share) >= _ON_PHASE and abs(shift) > 2 * near:
-            found.append((int(position), shift, old_share + new_share))
-    return [ClockStep(float(times[position]), shift) for position, shift in _clearest(found)]
+    # A step can only lie where a scrape is off the phase of the one before.
+    positions = np.flatnonzero(np.abs(_within_half(np.diff(times), interval)) > near) + 1
+    positions = positions[(positions >= _FEW) & (positions <= len(times) - _FEW)]
+    if not len(positions):
+        return []
+    padded = np.pad(times, _MANY, constant_values=np.nan)
+    around = np.lib.stride_tricks.sliding_window_view(padded, _MANY)
+    old, old_share = _phases(around[positions], times[positions - 1], interval, near)
+    new, new_share = _phases(around[positions + _MANY], times[positions], interval, near)
+    shifts = _within_half(new - old, interval)
+    clear = (np.minimum(old_share, new_share) >= _ON_PHASE) & (np.abs(shifts) > 2 * near)
+    found = zip(positions[clear], shifts[clear], (old_share + new_share)[clear], strict=True)
+    return [ClockStep(float(times[position]), float(shift)) for position, shift in _clearest(found)]
 
 
 def _within_half(offsets: Floats, interval: float) -> Floats:
@@ -57,15 +60,16 @@ def _within_half(offsets: Floats, interval: float) -> Floats:
     return np.asarray((offsets + interval / 2) % interval - interval / 2)
 
 
-def _phase(times: Floats, interval: float, near: float) -> tuple[float, float]:
-    """The phase of these scrapes, as a time on it, and the share of them that lie on it."""
-    offsets = _within_half(times - times[0], interval)
-    middle = float(np.median(offsets))
-    return times[0] + middle, float(np.mean(np.abs(_within_half(offsets - middle, interval)) <= near))
+def _phases(times: Floats, first: Floats, interval: float, near: float) -> tuple[Floats, Floats]:
+    """Per row of scrapes their phase, as a time on it, and the share of them that lie on it; NaN is no scrape."""
+    offsets = _within_half(times - first[:, None], interval)
+    middle = np.nanmedian(offsets, axis=1)
+    on_phase = np.abs(_within_half(offsets - middle[:, None], interval)) <= near
+    return first + middle, on_phase.sum(axis=1) / np.isfinite(times).sum(axis=1)
 
 
-def _clearest(found: list[tuple[int, float, float]]) -> list[tuple[int, float]]:
-    """One of the neighbouring positions at which the same step shows: where it parts the phases best."""
+def _clearest(found: Iterable[tuple[int, float, float]]) -> list[tuple[int, float]]:
+    """Of (position, shift, clearness) one among neighbours that show the same step: where it parts the phases best."""
     kept: list[tuple[int, float]] = []
     for position, shift, _ in sorted(found, key=lambda one: -one[2]):
         if all(abs(position - other) > _MANY for other, _ in kept):

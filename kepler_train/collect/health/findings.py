@@ -108,6 +108,8 @@ def _of_samples(metrics: Mapping[str, Health], energy: set[str], missing_energy:
         if health.duplicate_series:
             worse = WRONG if metric in energy else REMARK
             yield worse, f"{health.duplicate_series} series of {metric} are scraped twice: one of each counts"
+        if health.doubled:
+            yield REMARK, f"{health.doubled:,} samples of {metric} had the time of another and were dropped"
         if health.not_finite:
             yield LOST, f"{health.not_finite} samples of {metric} are NaN or infinite: they count as missing"
         if health.negative and metric not in energy:

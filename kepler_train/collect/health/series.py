@@ -28,6 +28,7 @@ class Health:
     missing_share: float  # of the scrapes due in the window
     series_gaps: int  # stretches that single series lack
     resets: int  # falls of a counter; a gauge may fall
+    doubled: int  # samples that were dropped, since their series had one of the same time
     duplicate_series: int  # series that another one repeats, scraped otherwise
     not_finite: int  # NaN and Inf
     negative: int  # values below 0 of a counter
@@ -57,6 +58,7 @@ def health_of(many: Sequence[Series], window: Window, *, counter: bool, exporter
         missing_share=gaps.missing_share,
         series_gaps=int(np.sum(np.diff(stamps)[within] > LATE * interval)) if interval else 0,
         resets=int(np.sum(changes < 0)) if counter else 0,
+        doubled=sum(one.doubled for one in many),
         duplicate_series=duplicated(many, exporter_pod=exporter_pod),
         not_finite=int(np.sum(~known)),
         negative=int(np.sum(values[known] < 0)) if counter else 0,
