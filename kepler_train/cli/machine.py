@@ -52,7 +52,7 @@ def machine(
         if node_types and not add:
             _look_up(data_path(node_types), spec)
         if output or machine_id:
-            _write(named(output or machine_id, ".json"), spec)
+            write_machine(named(output or machine_id, ".json"), spec)
         if add:
             _add(data_path(node_types), machine_id, spec)
 
@@ -92,7 +92,8 @@ def _show(name: str, machine: MachineSpec) -> None:
         warn(f"Not known of {name or 'this machine'}: {', '.join(machine.unknown())}.", unknown=machine.unknown())
 
 
-def _write(file: Path, machine: MachineSpec) -> None:
+def write_machine(file: Path, machine: MachineSpec) -> None:
+    """Write a machine spec, in the place of an earlier one if there is one, never of anything else."""
     from kepler_train.collect.machine_file import machine_text, read_machine
 
     if file.exists():

@@ -11,10 +11,12 @@ import typer
 
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, is_query, named, scratch, whole_file, whole_folder
-from kepler_train.errors import UserError
-from kepler_train.events import say
+from kepler_train.cli.machine import write_machine
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
+    from kepler_train.collect.machine import MachineSpec
     from kepler_train.spec import RunSpec
     from kepler_train.workspace import Figures
 
@@ -85,20 +87,53 @@ def query(
     start, end = plan_window(spec, datetime.now(UTC))
     spec = spec.model_copy(update={"start": start, "end": end})
     _check_names(output, form, benchmark, benchmark_window, machine_id)
+    machine = _measured_machine(spec, benchmark_window) if machine_id else None
     written = _query(spec, output, form, step, to_csv)
     if benchmark:
         with whole_file(named(benchmark, ".json")) as file:
             write_benchmark(file, start, end)
     say(f"Wrote {written}.")
+    if machine:
+        write_machine(named(machine_id, ".json"), machine)
 
 
 def _check_names(output: str, form: Format, benchmark: str, window: str, machine_id: str) -> None:
     """Refuse to write one file over another."""
+    from kepler_train.collect.benchmark import is_benchmark
+
     names = [("--benchmark", benchmark), ("--id", machine_id), ("--output", output if form is Format.JSON else "")]
     taken: dict[Path, str] = {named(window, ".json"): "--input"} if window else {}
     for option, name in names:
         if name and (other := taken.setdefault(named(name, ".json"), option)) != option:
             raise UserError(f"{other} and {option} name the same file {named(name, '.json')}: choose another name.")
+    if benchmark and named(benchmark, ".json").exists() and not is_benchmark(named(benchmark, ".json")):
+        raise UserError(f"{named(benchmark, '.json')} is no benchmark and is left as it is: choose another name.")
+
+
+def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | None:
+    """The machine that was measured, as its stress run says or, without one, its exporters; never this one."""
+    from kepler_train.collect.benchmark import stressed_machine
+    from kepler_train.collect.machine_query import machines_at
+    from kepler_train.collect.prometheus import Prometheus
+
+    if benchmark_window and (machine := stressed_machine(named(benchmark_window, ".json"))):
+        return machine
+    not_written = f"{named(spec.machine_id, '.json')} is not written, `kepler-train machine` makes it on the machine"
+    try:
+        machines = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
+    except DataError as error:
+        warn(f"{error} So {not_written}.")
+        return None
+    chosen = {node: machine for node, machine in machines.items() if not spec.nodes or node in spec.nodes}
+    kinds = set(chosen.values())
+    if len(kinds) > 1:
+        warn(f"{', '.join(chosen)} are {len(kinds)} kinds of machines: choose one with --node, for {not_written}.")
+        return None
+    machine = next(iter(kinds), None)
+    if machine is None or not any(machine.attributes().values()):
+        warn(f"No exporter tells what kind of machine {', '.join(chosen) or spec.machine_id} is: {not_written}.")
+        return None
+    return machine
 
 
 def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool) -> str:

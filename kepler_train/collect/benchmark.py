@@ -14,6 +14,8 @@ from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.schedule import Schedule, parse_schedule
 from kepler_train.errors import UserError
 
+_START, _END = "startTimeUTC", "endTimeUTC"
+
 
 def read_benchmark(file: Path) -> tuple[datetime, datetime]:
     """The window of a benchmark or of a stress run (UTC)."""
@@ -23,7 +25,7 @@ def read_benchmark(file: Path) -> tuple[datetime, datetime]:
             raise UserError(f"{file} has no phases, so it says nothing of a window.")
         return min(phase.start for phase in schedule.phases), max(phase.end for phase in schedule.phases)
     try:
-        start, end = (datetime.fromisoformat(content[name]) for name in ("startTimeUTC", "endTimeUTC"))
+        start, end = (datetime.fromisoformat(content[name]) for name in (_START, _END))
     except (ValueError, TypeError, KeyError):
         raise UserError(
             f"{file} is not a benchmark: it needs startTimeUTC and endTimeUTC, or the phases of a stress run."
@@ -31,15 +33,24 @@ def read_benchmark(file: Path) -> tuple[datetime, datetime]:
     return _utc(start), _utc(end)
 
 
-def stressed_machine(file: Path) -> tuple[str, MachineSpec | None]:
-    """Name and description of the machine that a stress manifest is of; a benchmark knows neither."""
+def stressed_machine(file: Path) -> MachineSpec | None:
+    """The machine that a stress manifest is of; a benchmark does not know."""
     schedule = _schedule(_content(file), file)
-    return (schedule.machine_id, schedule.machine) if schedule else ("", None)
+    return schedule.machine if schedule else None
+
+
+def is_benchmark(file: Path) -> bool:
+    """Whether a file is a benchmark, and not something of more worth."""
+    try:
+        content = _content(file)
+    except UserError:
+        return False
+    return isinstance(content, dict) and content.keys() <= {_START, _END}
 
 
 def write_benchmark(file: Path, start: datetime, end: datetime) -> None:
     """Write the window of a benchmark."""
-    content = {"startTimeUTC": _iso(start), "endTimeUTC": _iso(end)}
+    content = {_START: _iso(start), _END: _iso(end)}
     file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
