@@ -33,7 +33,7 @@ class Phase(BaseModel):
     start: Time
     end: Time
     status: Status = "done"
-    reason: str = Field("", description="Why the phase is not done, in one sentence.")
+    reason: str = Field("", description="What did not go as planned, in one sentence.")
     exit_code: int | None = Field(None, description="Of the load; of the first instance that failed, if one did.")
     bogo_ops: int | None = Field(None, description="Work done as stress-ng counts it, summed over the instances.")
     command: list[str] = Field([], description="What was started, once for each instance.")
