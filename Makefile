@@ -28,6 +28,7 @@ down: ## Stop what the demo or `kepler-train local up` left running
 test: setup ## Run all tests that this machine can run
 	@scripts/debian-packages prometheus "tests with the real Prometheus are skipped"
 	@scripts/debian-packages stress-ng "tests with real load are skipped"
+	@scripts/debian-packages prometheus-node-exporter "tests with the real node_exporter are skipped"
 	@scripts/debian-packages chromium "tests in the browser are skipped"
 	@$(BIN)/pytest -n 2 --dist loadfile  # tests of a file share servers
 

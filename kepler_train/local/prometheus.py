@@ -6,8 +6,9 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import requests
 
@@ -29,17 +30,17 @@ class PrometheusServer(Service):
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        scrape: Sequence[str] = (),
+        scrape: Mapping[str, Sequence[str]] = MappingProxyType({}),
         scrape_interval: str = "3s",
         log: Path | None = None,
     ) -> None:
-        """Serve the blocks in `data` and scrape the targets in `scrape` (host:port each)."""
+        """Serve the blocks in `data` and scrape the targets (host:port) of each job in `scrape`."""
         self.data = data.absolute()
         self.program = _program("prometheus")
         self.port: Port = take_port(host, port, prefer=9090)
         self.ports = (self.port,)
         self.log = log or self.data.parent / f"{self.data.name}.log"
-        self._scrape, self._interval = list(scrape), scrape_interval
+        self._scrape, self._interval = dict(scrape), scrape_interval
 
     @property
     def url(self) -> str:
@@ -62,9 +63,10 @@ class PrometheusServer(Service):
         self.data.mkdir(parents=True, exist_ok=True)
         configuration = {
             "global": {"scrape_interval": self._interval, "scrape_timeout": self._interval},
-            "scrape_configs": [{"job_name": "kepler", "static_configs": [{"targets": self._scrape}]}]
-            if self._scrape
-            else [],
+            "scrape_configs": [
+                {"job_name": job, "static_configs": [{"targets": list(targets)}]}
+                for job, targets in self._scrape.items()
+            ],
         }
         self._configuration.write_text(json.dumps(configuration))
 
