@@ -14,8 +14,9 @@ from kepler_train.errors import UserError
 from kepler_train.simulate.faults import DATA_FAULTS, check_faults
 from kepler_train.simulate.history import DIALECTS, check_names, without_uncore
 from kepler_train.simulate.live import Source
+from kepler_train.simulate.node import NodeRun
 from kepler_train.simulate.openmetrics import format_labels, format_value
-from kepler_train.simulate.series import Scrapes
+from kepler_train.simulate.series import Family, Scrapes
 from kepler_train.simulate.server import Answer, Server
 from kepler_train.simulate.variant import USUAL, Variant
 
@@ -49,6 +50,8 @@ class Exporter:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._cycle = 0
+        self._run: NodeRun | None = None
+        self._made: list[Family] = []
         self._lost: dict[str, float] = {}
         self._shown: dict[str, float] = {}
 
@@ -57,11 +60,10 @@ class Exporter:
         with self._lock:
             run = self._source.run()
             now = min(max(time.time(), run.edges[0]), run.edges[-1])
-            shown = without_uncore(run) if "zero-power" in self._faults else run
             scrape = Scrapes(np.array([now]))
             restarts = self._enters_new_cycle()
             lines = []
-            for family in DIALECTS[self._dialect](shown, self._sources, self._variant):
+            for family in self._families(run):
                 lines.append(f"# TYPE {family.name} {family.kind}")
                 for curve in family.curves:
                     _, values = curve.sample(family.kind, scrape)
@@ -75,6 +77,12 @@ class Exporter:
                         value = self._since_reset(key, value, restarts and not survives)
                     lines.append(f"{key} {format_value(value, curve.decimals)}")
             return "\n".join(lines) + "\n"
+
+    def _families(self, run: NodeRun) -> list[Family]:
+        if run is not self._run:  # a simulated day is one run: its curves are made once
+            shown = without_uncore(run) if "zero-power" in self._faults else run
+            self._run, self._made = run, DIALECTS[self._dialect](shown, self._sources, self._variant)
+        return self._made
 
     def answer(self, path: str, _given: dict[str, list[str]]) -> Answer:
         """The HTTP answer for a path."""

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from kepler_train.cli.app import app
 from kepler_train.simulate.history import exported, write_history
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, run_node
@@ -91,6 +93,21 @@ def test_a_fast_clock_moves_timestamps_and_loses_what_comes_after_it(two_nodes: 
     assert len(right.times) - len(stepped.times) == 20
     np.testing.assert_array_equal(stepped.times[-100:], right.times[-100:])
     np.testing.assert_array_equal(stepped.values[-100:], right.values[-100:])
+
+
+def test_the_command_line_adds_what_is_asked_for(tmp_path: Path) -> None:
+    def names(*arguments: str) -> set[str]:
+        out = str(tmp_path / "h.om")
+        asked = ["simulate", "history", "--out", out, "--duration", "1h", "--source", "rapl-sysfs", *arguments]
+        assert CliRunner().invoke(app, asked).exit_code == 0
+        return {s.labels["__name__"] for s in read_store(tmp_path / "h.om").series}
+
+    today = ("--dialect", "current")
+    assert names(*today, "--container-seconds") - names(*today) == {"kepler_container_cpu_seconds_total"}
+    energy = {"kepler_process_cpu_joules_total", "kepler_process_cpu_watts"}
+    assert names(*today, "--process-energy") - names(*today) == energy
+    assert names("--package-ratio") - names() == {"kepler_container_cpu_usage_per_package_ratio"}
+    assert len(names("--node-exporter") - names()) == 15
 
 
 @pytest.mark.integration
