@@ -15,12 +15,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.catalog import Dialect, catalog
+from kepler_train.collect.meters import meters_of
 from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.samples import LATE, Series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
 from kepler_train.extract.counters import Accumulated, Floats, scrape_interval
-from kepler_train.extract.sources import Feature, energy_series, feature_series
+from kepler_train.extract.sources import Feature, feature_series, power_series
 from kepler_train.extract.workloads import label_windows
 from kepler_train.spec import RunSpec
 
@@ -59,17 +60,16 @@ class Grid:
 def node_frames(samples: Path, spec: RunSpec, dialect_name: str, schedule: Schedule) -> dict[str, Frames]:
     """Frames of every node in the samples; nodes are never mixed."""
     dialect = catalog().dialect(dialect_name)
-    power = energy_series(samples, spec, dialect)
-    if not power:
+    meters = meters_of(samples, spec, dialect)
+    if not meters:
         sources = ", ".join(spec.energy_sources)
         raise DataError(f"The samples have no energy counters of {sources}: choose a source that was collected.")
-    nodes = Nodes.of(dialect.node_label, [one.labels for many in power.values() for one in many])
-    work = feature_series(samples, spec, dialect, nodes)
+    metered = [one.labels for own in meters.values() for meter in own for one in meter.series]
+    work = feature_series(samples, spec, dialect, Nodes.of(dialect.node_label, metered))
     frames = {}
-    for node in sorted(nodes.names):
-        own_power = {column: series for (name, column), series in power.items() if name == node}
+    for node in sorted(meters):
         own_work = {feature: series for (name, feature), series in work.items() if name == node}
-        frames[node] = _one_node(node, own_power, own_work, dialect, schedule)
+        frames[node] = _one_node(node, power_series(meters[node]), own_work, dialect, schedule)
     return frames
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kepler_train.catalog import Dialect, catalog
-from kepler_train.catalog.model import EnergyNames, NodeFeature
-from kepler_train.collect.nodes import Nodes, own_node
+from kepler_train.catalog.model import NodeFeature
+from kepler_train.collect.duplicates import distinct
+from kepler_train.collect.meters import Meter
+from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.samples import Series, read_series
-from kepler_train.collect.wanted import feature_metrics, prefixed
+from kepler_train.collect.wanted import feature_metrics
 from kepler_train.events import warn
 from kepler_train.extract.counters import integrated, integrated_means
 from kepler_train.spec import RunSpec
@@ -24,26 +26,9 @@ class Feature:
     from_birth: bool = True  # a series that appears has counted from 0 since the scrape before
 
 
-def energy_series(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[tuple[str, str], list[Series]]:
-    """Energy counters (J) by node and power column: series of modes and sockets that add up; zones are chosen."""
-    names = dialect.energy
-    found: dict[tuple[str, str], list[Series]] = {}
-    for source in spec.energy_sources:
-        for component in catalog().source(source).components:
-            metric = names.metric_of(component)
-            for series in read_series(samples, prefixed(metric, spec)):
-                if _measures(names, series, source, component):
-                    node = own_node(series.labels, dialect.node_label)
-                    found.setdefault((node, f"{source}/{component}_power"), []).append(_as_counter(series, metric))
-    return found
-
-
-def _measures(names: EnergyNames, series: Series, source: str, component: str) -> bool:
-    """Whether a series is of this component, as this meter sees it."""
-    if names.zone_label and component in names.zones and series.labels.get(names.zone_label) != component:
-        return False
-    meter = series.labels.get(names.source_label or "", source)
-    return catalog().served_source(meter) == catalog().served_source(source)
+def power_series(meters: list[Meter]) -> dict[str, list[Series]]:
+    """Energy counters (J) of one node by power column: series of modes and sockets that add up."""
+    return {f"{meter.name}_power": [as_counter(one, meter.metric) for one in meter.series] for meter in meters}
 
 
 def feature_series(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes) -> dict[tuple[str, str], Feature]:
@@ -53,21 +38,25 @@ def feature_series(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes)
     }
     found: dict[tuple[str, str], Feature] = {}
     for feature, metrics in sorted(wanted.items()):
-        for node, series in _series_by_node(samples, feature, metrics, nodes).items():
+        foreign = feature in spec.thirdparty_metrics
+        for node, series in _series_by_node(samples, feature, metrics, nodes, foreign).items():
             of_node = dialect.features.node.get(feature) or catalog().exporter_features.get(feature)
             # What is the node's, and what other exporters count, began with the machine.
-            own = of_node is None and feature not in spec.thirdparty_metrics
-            found[node, feature] = Feature(series, of_node, from_birth=own)
+            found[node, feature] = Feature(series, of_node, from_birth=of_node is None and not foreign)
     return found
 
 
-def _series_by_node(samples: Path, feature: str, metrics: list[str], nodes: Nodes) -> dict[str, list[Series]]:
+def _series_by_node(
+    samples: Path, feature: str, metrics: list[str], nodes: Nodes, foreign: bool
+) -> dict[str, list[Series]]:
     """The series of one feature by node; processes of a container count where the container itself is missing."""
     found: dict[str, list[Series]] = {}
     for metric in metrics:
         for node, many in _read_by_node(samples, feature, metric, nodes).items():
+            # Of a metric that we do not know, the pod may be what it measures.
+            once = distinct(many, counter=catalog().is_counter(metric), exporter_pod=not foreign)
             before = found.setdefault(node, [])
-            before += [one for one in many if not (before and one.labels.get("container_id"))]
+            before += [as_counter(one, metric) for one in once if not (before and one.labels.get("container_id"))]
     return found
 
 
@@ -78,10 +67,10 @@ def _read_by_node(samples: Path, feature: str, metric: str, nodes: Nodes) -> dic
     homeless = len(many) - sum(len(own) for own in split.values())
     if homeless:
         warn(f"{homeless} series of {metric} belong to no node that Kepler reports on: they are left out.")
-    return {node: [_as_counter(many[position], metric) for position in own] for node, own in split.items()}
+    return {node: [many[position] for position in own] for node, own in split.items()}
 
 
-def _as_counter(series: Series, metric: str) -> Series:
+def as_counter(series: Series, metric: str) -> Series:
     """A gauge as its integral over time, whose rate is the gauge's mean level."""
     kind = catalog().kind_of(metric)
     if kind == "counter":
