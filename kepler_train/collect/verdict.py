@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kepler_train.catalog import catalog
-from kepler_train.collect.health.findings import REMARK, Finding, by_importance, findings_of
+from kepler_train.collect.health.findings import LOST, REMARK, Finding, by_importance, findings_of
 from kepler_train.collect.health.groups import group_state
 from kepler_train.collect.health.node import NodeHealth, node_health
 from kepler_train.collect.health.series import Health, health_of
@@ -36,7 +36,7 @@ def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
 def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> dict[str, Any]:
     """What was collected, by metric and node; what deserves a look; and which feature groups are valid.
 
-    The keys of the answer are described in docs/collect.md.
+    The keys of the answer are described in docs/commands.md.
     """
     dialect = find_collected_dialect(spec, samples)
     want = wanted(spec, dialect)
@@ -51,6 +51,7 @@ def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> d
         steps = [step for meter in own for step in metrics[meter.metric].clock_steps]
         healths[node] = node_health(node, own, asked, steps, schedule or Schedule())
         findings += findings_of(node, healths[node], metrics, 2 * spec.folds)
+        findings += _missing_sources(node, own, spec)
     return {
         "dialect": dialect,
         "nodes": list(healths),
@@ -73,6 +74,16 @@ def _of_the_asked_nodes(found: dict[str, list[Meter]], spec: RunSpec, samples: P
         if node not in found:
             raise DataError(f"{samples} has no energy counters of the node {node}, only of {', '.join(sorted(found))}.")
     return {node: found[node] for node in sorted(spec.nodes or found)}
+
+
+def _missing_sources(node: str, meters: list[Meter], spec: RunSpec) -> list[Finding]:
+    """Sources that were asked for and have no meter on a node; who asks for all looks at what is there."""
+    asked = {} if set(spec.energy_sources) == set(catalog().energy_sources) else dict.fromkeys(spec.energy_sources)
+    there = {catalog().served_source(meter.source) for meter in meters}
+    missing = [source for source in asked if catalog().served_source(source) not in there]
+    return [Finding(LOST, node, f"no energy counters of {', '.join(missing)}: nothing is learnt of them")] * bool(
+        missing
+    )
 
 
 def _spanned(meters: list[Meter]) -> Window:
@@ -144,7 +155,7 @@ def _group(
     spec: RunSpec, group: str, dialect: str, healths: Mapping[str, NodeHealth], features: Mapping[str, dict[str, bool]]
 ) -> dict[str, Any]:
     """Whether a group is valid on every node that can serve at all, and what the others lack."""
-    serving = [node for node, health in healths.items() if not health.useless] or list(healths)
+    serving = [node for node, health in healths.items() if not health.unusable] or list(healths)
     states = {node: group_state(spec, group, dialect, features[node]) for node in serving}
     versions = catalog().dialect(dialect).kepler_versions
     lacking = {node: state for node, state in states.items() if not state.valid}
@@ -161,9 +172,9 @@ def check_verdict(spec: RunSpec, found: Mapping[str, Any], *, every_group: bool 
     Of the groups that were asked for every one must be valid; of groups that were only looked at, one. `to_train` also
     refuses windows that are too short to hold out parts of their rows.
     """
-    useless = {node: health["useless"] for node, health in found["health"].items() if health["useless"]}
-    if useless and (len(useless) == len(found["nodes"]) or spec.nodes):
-        sentence = next(iter(useless.values()))
+    unusable = {node: health["unusable"] for node, health in found["health"].items() if health["unusable"]}
+    if unusable and (len(unusable) == len(found["nodes"]) or spec.nodes):
+        sentence = next(iter(unusable.values()))
         raise DataError(f"{sentence[0].upper()}{sentence[1:]}.")
     window = f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC" if spec.start else ""
     one_will_do = not every_group and any(state["valid"] for state in found["groups"].values())
@@ -174,7 +185,7 @@ def check_verdict(spec: RunSpec, found: Mapping[str, Any], *, every_group: bool 
                 f"No data for feature group {group} on node {node or 'without a name'}{window}:"
                 f" {reason}; choose another group or check the exporter."
             )
-    rows = sum(health["complete"] for node, health in found["health"].items() if node not in useless)
+    rows = sum(health["complete"] for node, health in found["health"].items() if node not in unusable)
     if to_train and rows < 2 * spec.folds:
         raise DataError(
             f"{rows} whole scrape intervals{window} are too few to train on, {2 * spec.folds} are needed:"

@@ -10,7 +10,7 @@ from handmade import T0, at, meter, series
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_train.collect.health.clock import clock_steps, uncounted_gaps
+from kepler_train.collect.health.clock import clock_steps, steps_by_energy
 from kepler_train.collect.health.node import node_health
 from kepler_train.collect.health.phases import phase_samples
 from kepler_train.collect.health.refresh import refresh_of
@@ -160,10 +160,25 @@ def test_one_step_among_late_scrapes_is_found_once(position: int, seconds: float
 def test_a_gap_that_the_meter_did_not_count_is_a_step_of_the_clock() -> None:
     stepped = np.where(np.arange(200) < 120, GRID, GRID + 300)  # whole intervals: the phase stays
     assert clock_steps(stepped, 15.0) == []
-    (step,) = uncounted_gaps(at(stepped, meter(80, GRID)), 15.0)
+    (step,) = steps_by_energy([at(stepped, meter(80, GRID))], 15.0)
     assert step.time == stepped[120]
     assert step.seconds == pytest.approx(300)
-    assert uncounted_gaps(at(stepped, meter(80, stepped)), 15.0) == []  # a gap with its energy
+    assert steps_by_energy([at(stepped, meter(80, stepped))], 15.0) == []  # a gap with its energy
+
+
+def test_an_interval_with_the_energy_of_many_is_a_step_back() -> None:
+    put_back = meter(80, np.where(np.arange(200) < 120, GRID, GRID + 300))
+    (step,) = steps_by_energy([at(GRID, put_back), at(GRID, put_back / 20)], 15.0)
+    assert (step.time, step.seconds) == (GRID[120], pytest.approx(-300))
+
+
+def test_a_short_load_and_a_meter_that_catches_up_are_no_clock_steps() -> None:
+    burst = np.cumsum(np.where(np.arange(200) == 120, 15 * 400.0, 15 * 40.0))
+    memory = np.cumsum(np.where(np.arange(200) == 120, 15 * 9.0, 15 * 4.0))  # no load makes it draw ten times more
+    assert steps_by_energy([at(GRID, burst), at(GRID, memory)], 15.0) == []
+    stuck = meter(80, GRID)
+    stuck[100:120] = stuck[100]
+    assert steps_by_energy([at(GRID, stuck)], 15.0) == []
 
 
 # ---- power
@@ -212,19 +227,19 @@ def test_core_and_uncore_lie_inside_the_package() -> None:
     assert node(40, 20) == [("package", "core + uncore", 1.0)]
 
 
-def test_counters_that_never_move_make_a_node_useless() -> None:
+def test_counters_that_never_move_make_a_node_unusable() -> None:
     found = judged(package(at(GRID, np.full(200, 7.0))))
-    assert "never move" in found.useless
+    assert "never move" in found.unusable
     assert (
-        judged(package(at(GRID, np.full(200, 7.0)), component="uncore"), package(at(GRID, meter(9, GRID)))).useless
+        judged(package(at(GRID, np.full(200, 7.0)), component="uncore"), package(at(GRID, meter(9, GRID)))).unusable
         == ""
     )
 
 
-def test_too_few_scrapes_and_gaps_everywhere_make_a_node_useless() -> None:
-    assert "3 scrapes" in judged(package(at(GRID[:3], [0, 1, 2]))).useless
+def test_too_few_scrapes_and_gaps_everywhere_make_a_node_unusable() -> None:
+    assert "3 scrapes" in judged(package(at(GRID[:3], [0, 1, 2]))).unusable
     pairs = np.concatenate([[T0 + 600 * n, T0 + 600 * n + 15] for n in range(2)])
-    assert "leave 2 of 41" in judged(package(at(pairs, meter(40, pairs)))).useless
+    assert "leave 2 of 41" in judged(package(at(pairs, meter(40, pairs)))).unusable
 
 
 # ---- phases

@@ -127,7 +127,7 @@ def test_a_node_that_cannot_serve_stops_only_those_who_named_it(tmp_path: Path) 
     broken[PACKAGE] = [replace(broken[PACKAGE][0], values=np.full(100, 5.0))]
     samples = written(tmp_path, together(node(), broken))
     found = verdict(RunSpec(), samples)
-    assert found["health"]["node-0"]["useless"] == ""
+    assert found["health"]["node-0"]["unusable"] == ""
     check_verdict(RunSpec(), found)
     with pytest.raises(DataError, match=r"^The energy counters of node node-1 never move: the meter"):
         check_verdict(RunSpec(nodes=["node-1"]), verdict(RunSpec(nodes=["node-1"]), samples))
@@ -216,6 +216,27 @@ def test_resets_and_restarts_of_a_simulated_node_are_found(simulated: Callable[.
 def test_late_scrapes_of_a_simulated_node_are_neither_gaps_nor_clock_steps(simulated: Callable[..., Path]) -> None:
     found = health_of(simulated("late"))
     assert (found["gaps"]["count"], found["clock_steps"], found["scrape_interval"]) == (0, [], 15)
+
+
+def test_a_clock_that_was_fast_for_a_while_is_set_twice(simulated: Callable[..., Path]) -> None:
+    found = health_of(simulated("clock-step"))
+    assert [step["seconds"] for step in found["clock_steps"]] == pytest.approx([300, -300], rel=0.2)
+    assert [(step["time"] - START) / (END - START) for step in found["clock_steps"]] == pytest.approx(
+        [0.36, 0.66], abs=0.005
+    )
+
+
+@pytest.mark.parametrize("dialect", ["legacy", "current"])
+def test_a_second_job_does_not_double_the_power(
+    dialect: str, simulated: Callable[..., Path], two_nodes: list[NodeRun]
+) -> None:
+    spec = SPEC.model_copy(update={"feature_groups": ["BPFOnly" if dialect == "legacy" else "CPUTime"]})
+    found = verdict(spec, simulated("duplicate", dialect=dialect))
+    power = found["health"]["node-0"]["meters"]["rapl-sysfs/package"]["power"]
+    assert power["mean"] == pytest.approx(two_nodes[0].metered_watts("package").mean(), rel=0.001)
+    assert found["warnings"][0]["text"].endswith("are scraped twice: one of each counts")
+    assert found["warnings"][0]["importance"] == "wrong power"
+    assert found["health"]["node-0"]["clock_steps"] == []
 
 
 def test_a_meter_that_stays_at_zero_is_told(simulated: Callable[..., Path]) -> None:

@@ -2,14 +2,17 @@
 
 Prometheus scrapes a target at a fixed phase of the interval, by a clock that never steps, and stamps the sample with
 one that may. So a step shows as scrape times whose phase (time modulo interval) changes *and stays changed*: late
-scrapes come back to the old phase, a gap resumes on it. The size of a step is known up to whole intervals. A step
-forward by whole intervals leaves the phase alone; it shows as a gap across which the energy counter moved as if no
-time had passed (a machine that slept looks the same, and is as useless to train on).
+scrapes come back to the old phase, a gap resumes on it. Its size is then known up to whole intervals.
+
+Steps by whole intervals leave the phase alone, but energy does not fit the time. Forward: a gap across which the
+meters moved as if no time had passed (a machine that slept looks the same, and is of as little use). Back: Prometheus
+refuses what seems older than its latest sample, so one interval holds the energy of many; every meter shows several
+times the power that it ever shows otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +26,10 @@ _MANY, _FEW = 20, 5
 _NEAR, _BUSY = 0.05, 0.05
 # A phase counts when so many of its scrapes lie on it; where scrapes are late at random, none does.
 _ON_PHASE = 0.6
-# Nothing that runs draws less than half of what it draws in its quietest hundredth.
+# Nothing that runs draws less than half of what it draws in its quietest hundredth …
 _STANDSTILL, _QUIETEST = 0.5, 0.01
+# … nor thrice of what it draws at most, but for as many moments: a load that lasts for more is no step.
+_SURGE, _MOMENTS = 3.0, 3
 
 
 @dataclass(frozen=True)
@@ -77,18 +82,26 @@ def _clearest(found: Iterable[tuple[int, float, float]]) -> list[tuple[int, floa
     return sorted(kept)
 
 
-def uncounted_gaps(meter: Series, interval: float | None) -> list[ClockStep]:
-    """Gaps across which an energy counter moved as if no time had passed."""
-    known = np.isfinite(meter.values)
-    times, values = meter.times[known], meter.values[known]
-    if interval is None or len(times) < 2 * _FEW:
+def steps_by_energy(counters: Sequence[Series], interval: float | None) -> list[ClockStep]:
+    """Moments at which the energy counters of a node (J) disagree with the time that passed."""
+    known = [one for one in counters if np.isfinite(one.values).all() and len(one.times) >= 2 * _FEW]
+    if interval is None or not known:
         return []
-    elapsed, joules = np.diff(times), np.diff(values)
-    steady, wide = (elapsed <= LATE * interval) & (joules >= 0), (elapsed > LATE * interval) & (joules >= 0)
-    if not steady.any():
+    times = max(known, key=lambda one: len(one.times)).times
+    joules = np.diff([one.values for one in known if np.array_equal(one.times, times)], axis=1)
+    joules = joules[(joules != 0).mean(axis=1) > 1 - _QUIETEST]  # others are too coarse to tell, or stand still
+    elapsed = np.diff(times)
+    wide, counted = elapsed > LATE * interval, (joules >= 0).all(axis=0)
+    steady = ~wide & counted
+    if not len(joules) or steady.sum() <= _MOMENTS:
         return []
-    watts = joules[steady] / elapsed[steady]
-    least = _STANDSTILL * float(np.quantile(watts, _QUIETEST))
-    asleep = np.flatnonzero(wide & (joules < least * elapsed))
-    usual = float(np.median(watts))
-    return [ClockStep(float(times[at + 1]), float(elapsed[at] - joules[at] / usual)) for at in asleep]
+    # An interval that a late scrape cut short may hold a whole refresh of the meter.
+    watts, total = joules / np.maximum(elapsed, interval), joules.sum(axis=0)
+    quietest = float(np.quantile(total[steady] / elapsed[steady], _QUIETEST))
+    forward = wide & (total < _STANDSTILL * quietest * elapsed)
+    most = np.partition(watts[:, steady], -_MOMENTS - 1, axis=1)[:, -_MOMENTS - 1]
+    back = ~wide & (watts > _SURGE * most[:, None]).all(axis=0)
+    back[1:] &= total[:-1] > 0  # a meter that stood still before catches up
+    usual = float(np.median(total[steady] / elapsed[steady]))
+    found = np.flatnonzero(counted & (forward | back))
+    return [ClockStep(float(times[at + 1]), float(elapsed[at] - total[at] / usual)) for at in found]

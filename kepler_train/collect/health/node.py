@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kepler_train.collect.health.clock import ClockStep, uncounted_gaps
+from kepler_train.catalog import catalog
+from kepler_train.collect.health.clock import ClockStep, steps_by_energy
 from kepler_train.collect.health.phases import PhaseSamples, phase_samples
 from kepler_train.collect.health.power import MeterHealth, meter_health, parts_above_whole
 from kepler_train.collect.health.timing import Floats, Gaps, Window, find_gaps, scrape_interval, scrape_times
 from kepler_train.collect.meters import Meter
-from kepler_train.collect.samples import Series
 from kepler_train.collect.schedule import Schedule
 
 # Rates need two scrapes, and a rate alone says nothing about how power follows load.
@@ -33,9 +33,10 @@ class NodeHealth:
     intervals: int  # scrape intervals between the first and the last scrape
     complete: int  # of these, with the energy of every component known
     meters: dict[str, MeterHealth]
+    missing_meters: list[str]  # components that its sources have elsewhere
     above_whole: list[tuple[str, str, float]]  # component, parts of it that show more, share of time
     phases: list[PhaseSamples] = field(default_factory=list)
-    useless: str = ""  # why nothing can be learnt from the node
+    unusable: str = ""  # why nothing can be learnt from the node
 
     @property
     def few_phases(self) -> list[PhaseSamples]:
@@ -56,6 +57,9 @@ def node_health(
     energies = {meter.component: looked[meter.name][1] for meter in reversed(meters)}
     moving = {component: own for component, own in energies.items() if own.joules.any()}
     complete = np.logical_and.reduce([energy.complete for _, energy in looked.values()])
+    sources = dict.fromkeys(meter.source for meter in meters)
+    components = [f"{source}/{part}" for source in sources for part in catalog().source(source).components]
+    counters = [one for meter in meters if meter.counter for one in meter.series]
     main = max(meters, key=lambda meter: float(looked[meter.name][1].joules.sum()))
     found = NodeHealth(
         start=window[0],
@@ -64,10 +68,11 @@ def node_health(
         scrape_interval=interval,
         gaps=find_gaps(times, interval, window),
         resets=sorted({moment for health in healths.values() for moment in health.resets}),
-        clock_steps=_merged([*steps, *_uncounted(main, interval)], interval),
+        clock_steps=_merged([*steps, *steps_by_energy(counters, interval)], interval),
         intervals=len(edges) - 1,
         complete=int(complete.sum()),
         meters=healths,
+        missing_meters=[name for name in components if name not in healths],
         above_whole=parts_above_whole(moving, interval or 1.0, healths[main.name].refresh),
         phases=phase_samples(schedule, node, times, interval),
     )
@@ -81,31 +86,25 @@ def _edges(times: Floats, interval: float | None) -> Floats:
     return np.asarray(times[0] + interval * np.arange(int((times[-1] - times[0]) / interval + 0.5) + 1))
 
 
-def _uncounted(meter: Meter, interval: float | None) -> list[ClockStep]:
-    """Gaps that the counter of the meter's largest series did not count."""
-    largest: Series = max(meter.series, key=lambda one: float(one.values[-1] - one.values[0]))
-    return uncounted_gaps(largest, interval) if meter.counter else []
-
-
 def _merged(steps: list[ClockStep], interval: float | None) -> list[ClockStep]:
-    """Each step once: the metrics of one scrape share its stamp."""
+    """Each step once: the metrics of one scrape share its stamp, and energy tells the size in full."""
     kept: list[ClockStep] = []
-    for step in sorted(steps, key=lambda step: step.time):
-        if not kept or step.time - kept[-1].time > (interval or 0.0):
+    for step in sorted(steps, key=lambda step: -abs(step.seconds)):
+        if all(abs(step.time - other.time) > (interval or 0.0) for other in kept):
             kept.append(step)
-    return kept
+    return sorted(kept, key=lambda step: step.time)
 
 
 def _judged(found: NodeHealth, node: str) -> NodeHealth:
     """With the reason why nothing can be learnt from the node, if there is one."""
-    name, useless = node or "without a name", ""
+    name, unusable = node or "without a name", ""
     if found.intervals < FEWEST_INTERVALS:
-        useless = f"node {name} has {found.scrapes} scrapes of its meters, which are too few: choose a longer window"
+        unusable = f"node {name} has {found.scrapes} scrapes of its meters, which are too few: choose a longer window"
     elif not any(meter.moved for meter in found.meters.values()):
-        useless = f"the energy counters of node {name} never move: the meter of this machine is not working"
+        unusable = f"the energy counters of node {name} never move: the meter of this machine is not working"
     elif found.complete < FEWEST_INTERVALS:
-        useless = (
+        unusable = (
             f"gaps and resets leave {found.complete} of {found.intervals} scrape intervals of node {name} whole:"
             " choose another window or check its exporter"
         )
-    return NodeHealth(**{**found.__dict__, "useless": useless})
+    return NodeHealth(**{**found.__dict__, "unusable": unusable})

@@ -22,13 +22,14 @@ def node_lines(node: str, health: Mapping[str, Any]) -> Iterator[str]:
         f" {_number(len(health['resets']), 'reset')}; {_number(len(steps), 'clock step')};"
         f" {health['complete']:,} of {health['intervals']:,} intervals whole"
     )
-    for number, row in enumerate(_aligned([_COLUMNS, *map(_meter_row, health["meters"].items())])):
+    missing = [(name, "missing", *("-" * 4)) for name in health["missing_meters"]]
+    for number, row in enumerate(_aligned([_COLUMNS, *map(_meter_row, health["meters"].items()), *missing])):
         yield f"  {'' if number else 'power':10}{row}"
     if health["phases"]:
         enough = sum(phase["enough"] for phase in health["phases"])
         yield f"  phases    {enough} of {len(health['phases'])} with enough samples"
-    if health["useless"]:
-        yield f"  useless   {health['useless']}"
+    if health["unusable"]:
+        yield f"  unusable  {health['unusable']}"
 
 
 def duration(end: datetime, start: datetime) -> str:
