@@ -32,8 +32,9 @@ def families(run: NodeRun) -> list[Family]:
     busy = _counted(run, "bpf_cpu_time_ms") / 1000  # CPU seconds
     block, received, sent = (_counted(run, f"bpf_{name}") for name in ("block_irq", "net_rx_irq", "net_tx_irq"))
 
-    def counter(name: str, values: dict[str, Array], label: str = "device", decimals: int = 0) -> Family:
-        return Family(name, "counter", [_curve(run, {label: key, **target}, v, decimals) for key, v in values.items()])
+    def by_device(name: str, values: dict[str, Array], decimals: int = 0) -> Family:
+        curves = [_curve(run, {"device": device, **target}, v, decimals) for device, v in values.items()]
+        return Family(name, "counter", curves)
 
     def plain(name: str, values: Array) -> Family:
         return Family(name, "counter" if name.endswith("_total") else "unknown", [_curve(run, target, values)])
@@ -41,14 +42,14 @@ def families(run: NodeRun) -> list[Family]:
     # A volume lies on the disk and repeats it; loopback is no network.
     found = [_cpu_seconds(run, target, block)]
     for direction, size in _BLOCK_BYTES.items():
-        found.append(counter(f"node_disk_{direction}_bytes_total", {"sda": block * size, "dm-0": block * size}))
+        found.append(by_device(f"node_disk_{direction}_bytes_total", {"sda": block * size, "dm-0": block * size}))
     found.append(
-        counter("node_disk_io_time_seconds_total", {"sda": block * _IOWAIT, "dm-0": block * _IOWAIT}, decimals=3)
+        by_device("node_disk_io_time_seconds_total", {"sda": block * _IOWAIT, "dm-0": block * _IOWAIT}, decimals=3)
     )
     for direction, packets in (("receive", received), ("transmit", sent)):
-        found.append(counter(f"node_network_{direction}_packets_total", {"eth0": packets, "lo": packets / 4}))
+        found.append(by_device(f"node_network_{direction}_packets_total", {"eth0": packets, "lo": packets / 4}))
         bytes_ = packets * _PACKET_BYTES
-        found.append(counter(f"node_network_{direction}_bytes_total", {"eth0": bytes_, "lo": bytes_ / 4}))
+        found.append(by_device(f"node_network_{direction}_bytes_total", {"eth0": bytes_, "lo": bytes_ / 4}))
     interrupts = block + received + sent
     found += [
         plain("node_context_switches_total", 1.5 * interrupts + 250 * busy),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,18 +73,18 @@ class RaplMeter:
         columns = [zone.column for zone in self.zones]
         shares = ["u", *(f"u_package-{n}" for n in range(len(self._cpus)) if len(self._cpus) > 1)]
         self._shares: list[float] = [0.0] * len(self._cpus)
-        self._tree = Tree(sysfs, self.zones, range_uj)
-        try:
+        with ExitStack() as opened:
+            self._tree = Tree(sysfs, self.zones, range_uj)
+            opened.callback(self._tree.close)
             self._truth = RaplTruth(truth, shares, columns)
+            opened.callback(self._truth.close)
             self.energy = self._where_it_ended()
-        except BaseException:
-            self._tree.close()
-            raise
-        self._left_over = dict.fromkeys(columns, 0.0)  # µJ below one
-        self._at = time.monotonic()
-        # Nothing was measured up to here, and no counter moved.
-        self._truth.add(time.time(), [None] * len(shares), dict.fromkeys(columns, 0.0), self.energy)
-        self._tree.create(self._shown())
+            self._tree.create(self._shown())
+            self._left_over = dict.fromkeys(columns, 0.0)  # µJ below one
+            self._at = time.monotonic()
+            # Nothing was measured up to here, and no counter moved.
+            self._truth.add(time.time(), [None] * len(shares), dict.fromkeys(columns, 0.0), self.energy)
+            self._close = opened.pop_all().close
 
     def tick(self) -> None:
         """Add what was used since the last tick to truth and counters, in this order."""
@@ -110,8 +110,7 @@ class RaplMeter:
 
     def close(self) -> None:
         """Leave tree and truth as they are."""
-        self._truth.close()
-        self._tree.close()
+        self._close()
 
     def _watts(self, kind: str, u: float) -> float:
         return LAWS[kind].watts(u) * (len(self._cpus) if kind == "psys" else 1)
