@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from kepler_train.collect.samples import metrics_in, read_series
@@ -55,3 +56,20 @@ def as_read(folder: Path) -> Samples:
         }
         for metric in metrics_in(folder)
     }
+
+
+def resampled(store: Store, metrics: list[str], step: float, start: float = START, end: float = END) -> Samples:
+    """What Prometheus answers by definition at the multiples of a step (s): the last sample of the 5 minutes before."""
+    found: Samples = {}
+    ms = round(step * 1000)
+    points = np.arange(-(-round(start * 1000) // ms) * ms, round(end * 1000) + 1, ms)
+    for series in store.series:
+        if series.labels["__name__"] not in metrics:
+            continue
+        last = np.searchsorted(series.times, points, side="right") - 1
+        shown = (last >= 0) & (points - series.times[last] <= 300_000)  # Prometheus 2; 3 leaves out the edge
+        if shown.any():
+            labels = frozenset((k, v) for k, v in series.labels.items() if k != "__name__")
+            values = series.values[last[shown]].tolist()
+            found.setdefault(series.labels["__name__"], {})[labels] = points[shown].tolist(), values
+    return found

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from known_samples import END, START, as_read, collected, held
+from known_samples import END, START, as_read, collected, held, resampled
 
 from kepler_train.collect import chunks
 from kepler_train.errors import DataError, UserError
 from kepler_train.local.prometheus import PrometheusServer
+from kepler_train.simulate.faults import DATA_FAULTS
 from kepler_train.simulate.history import exported, write_history
-from kepler_train.simulate.node import NodeRun
+from kepler_train.simulate.machine import Machine
+from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.prometheus import prometheus_server
 from kepler_train.simulate.store import Store, store_of
 from kepler_train.spec import RunSpec
@@ -95,10 +97,59 @@ def test_two_dialects_in_one_prometheus_are_a_question_to_the_user(real: str, sp
         query_samples(spec(real, energy_sources="rapl-sysfs"), tmp_path)
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize(("step", "points"), [(7, 10_000), (2, 10_000), (7.5, 100)])
+def test_with_a_step_each_point_is_the_last_sample_of_the_five_minutes_before(
+    step: float, points: int, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "_POINTS", points)  # every 2 s are 14,400 points, more than a server gives at once
+    start, end = START + 0.001, END - 0.5  # edges beside the points
+    asked = spec(real, start, end, dialect="legacy", nodes="node-0", energy_sources="rapl-sysfs")
+    figures = query_samples(asked, tmp_path, step)
+    whole = resampled(store, WANTED, step, start, end)
+    expected = {m: {k: v for k, v in by.items() if ("instance", "node-0") in k} for m, by in whole.items()}
+    expected.pop("kepler_node_platform_joules_total")
+    assert collected(tmp_path) == expected
+    assert figures["samples"] == sum(len(times) for by in expected.values() for times, _ in by.values())
+
+
+def test_with_a_step_too_a_chunk_that_is_too_large_is_split(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+    with prometheus_server(store, max_samples=2000) as server:
+        query_samples(spec(server.url, START, START + 3600), tmp_path, 5)
+    assert collected(tmp_path) == resampled(store, WANTED, 5, START, START + 3600)
+
+
+@pytest.mark.parametrize("fault", sorted(DATA_FAULTS))
+def test_what_befalls_a_node_comes_out_as_it_is_in_prometheus(fault: str, spec: MakeSpec, tmp_path: Path) -> None:
+    scenario = Scenario(
+        start=START,
+        duration=3600,
+        nodes=2 if fault == "two-nodes" else 1,
+        containers=2,
+        machine=Machine(sockets=1, cores_per_socket=2),
+    )
+    faulty = store_of(exported(run_nodes(scenario), "legacy", ["rapl-sysfs"], frozenset({fault}), seed=5))
+    with prometheus_server(faulty) as server:
+        query_samples(spec(server.url, START, START + 3600, energy_sources="rapl-sysfs"), tmp_path)
+    assert collected(tmp_path) == held(faulty, WANTED, START, START + 3600)
+
+
 def test_a_chunk_that_is_too_large_is_split_until_it_passes(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
     with prometheus_server(store, max_samples=3000) as server:
         query_samples(spec(server.url), tmp_path)
     assert collected(tmp_path) == held(store, WANTED)
+
+
+def test_metrics_without_samples_are_said_in_one_line(
+    store: Store, spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with prometheus_server(store) as server:
+        query_samples(spec(server.url, feature_groups="BPFOnly,KubeletOnly"), tmp_path)
+    said = [line for line in capsys.readouterr().out.splitlines() if "no samples" in line]
+    assert said == [
+        "query: 2 of 9 metrics have no samples in the window:"
+        " kepler_container_kubelet_cpu_usage_total, kepler_container_kubelet_memory_bytes_total"
+    ]
 
 
 def test_a_window_without_samples_says_so(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
