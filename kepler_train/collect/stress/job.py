@@ -84,7 +84,8 @@ class Job:
                         yield json.loads(line) if line.strip() else {}
                 finally:
                     watching.kill()
-            time.sleep(0.5)  # the server ends a watch now and then
+            # The server ends a watch now and then; it is begun again, but not in a hurry.
+            time.sleep(max(0.0, min(0.5, self._limit - time.monotonic())))
 
     def _lines(self, program: subprocess.Popen[bytes]) -> Iterator[bytes]:
         assert program.stdout is not None  # noqa: S101 - a pipe

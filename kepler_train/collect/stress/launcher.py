@@ -43,7 +43,7 @@ class Launcher:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._told)
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        adopt_orphans(True)
 
     def _told(self, *_: object) -> None:
         self.told_to_stop = True
@@ -85,7 +85,7 @@ class Launcher:
         self._until(self._kill, _GIVE_UP_SECONDS)
 
     def _kill(self) -> bool:
-        left = _descendants()
+        left = descendants({os.getpid()})
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -119,8 +119,13 @@ def _die_with(parent: int) -> Callable[[], None]:
     return before_exec
 
 
-def _descendants() -> list[int]:
-    """All living processes below this one."""
+def adopt_orphans(yes: bool) -> None:
+    """Whether this process becomes the parent of every descendant whose own parent dies, instead of init."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, int(yes), 0, 0, 0)
+
+
+def descendants(above: set[int]) -> set[int]:
+    """All living processes below some."""
     parents: dict[int, int] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - numbers, not paths
         if entry.isdigit():
@@ -128,10 +133,10 @@ def _descendants() -> list[int]:
                 state, parent = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()[:2]
                 if state not in (b"Z", b"X"):
                     parents[int(entry)] = int(parent)
-    found: set[int] = {os.getpid()}
+    found = set(above)
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
-    return sorted(found - {os.getpid()})
+    return found - above
 
 
 def main() -> None:

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from kepler_train.collect.stress import launcher
+from kepler_train.collect.stress.launcher import adopt_orphans, descendants
 from kepler_train.collect.stress.stopping import Stopping
 
 _CLEARING_SECONDS = 15.0
@@ -70,6 +71,17 @@ def run_programs(
         "grace": grace,
         "folder": str(folder),
     }
+    with _nothing_left():
+        answered = _ask(json.dumps(asked).encode() + b"\n", grace, stop, lock, watch, every)
+    if not answered:
+        return None
+    told = json.loads(answered)
+    results = [Result(exit_code, cut_short) for exit_code, cut_short in told.pop("results")]
+    return Outcome(**told, results=results)
+
+
+def _ask(line: bytes, grace: float, stop: Stopping, lock: int, watch: Callable[[], None], every: float) -> bytes:
+    """What a launcher answers to the line; nothing when it was killed."""
     keeper = subprocess.Popen(
         [sys.executable, "-I", "-S", launcher.__file__],
         stdin=subprocess.PIPE,
@@ -79,24 +91,19 @@ def run_programs(
     )
     assert keeper.stdin is not None  # noqa: S101 - both are pipes
     assert keeper.stdout is not None  # noqa: S101
-    answered = b""
     try:
         with suppress(BrokenPipeError):
-            keeper.stdin.write(json.dumps(asked).encode() + b"\n")
+            keeper.stdin.write(line)
             keeper.stdin.flush()
         _await(keeper.stdout.fileno(), stop, watch, every)
     finally:
+        answered = b""
         with suppress(subprocess.TimeoutExpired):
             # This closes its stdin: if the load still runs, because of a signal, it is stopped.
             answered = keeper.communicate(timeout=grace + _CLEARING_SECONDS)[0]
         keeper.kill()
         keeper.wait()
-        _end_session(keeper.pid)
-    if not answered:
-        return None
-    told = json.loads(answered)
-    results = [Result(exit_code, cut_short) for exit_code, cut_short in told.pop("results")]
-    return Outcome(**told, results=results)
+    return answered
 
 
 def _await(answer: int, stop: Stopping, watch: Callable[[], None], every: float) -> None:
@@ -107,11 +114,20 @@ def _await(answer: int, stop: Stopping, watch: Callable[[], None], every: float)
             next_look += every
 
 
-def _end_session(session: int) -> None:
-    """Kill what a launcher leaves that was killed itself; as a rule nothing."""
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - numbers, not paths
-        if entry.isdigit():
-            with suppress(OSError):
-                fields = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()
-                if int(fields[3]) == session and fields[0] not in b"ZX":
-                    os.kill(int(entry), signal.SIGKILL)
+@contextmanager
+def _nothing_left() -> Iterator[None]:
+    """Kill what a launcher leaves that was killed itself: it comes to us then; as a rule there is nothing."""
+    before = descendants({os.getpid()})
+    adopt_orphans(True)
+    try:
+        yield
+    finally:
+        deadline = time.monotonic() + _CLEARING_SECONDS
+        while (left := descendants({os.getpid()}) - before) and time.monotonic() < deadline:
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.02)
+        adopt_orphans(False)
