@@ -17,7 +17,15 @@ from stamina.instrumentation import RetryDetails
 
 from kepler_train.collect.access import access_to
 from kepler_train.collect.decoding import Answer, Truncated, decode_answer
-from kepler_train.collect.refusals import Busy, TooMuchAtOnce, TooSlow, broken_off, no_answer, refusal
+from kepler_train.collect.refusals import (
+    LONGEST_PAUSE,
+    Busy,
+    TooMuchAtOnce,
+    TooSlow,
+    broken_off,
+    no_answer,
+    refusal,
+)
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.events import warn
 
@@ -188,7 +196,7 @@ class Prometheus:
 def _pause_before_retry(error: Exception) -> bool | float:
     """Whether to ask again, and after which pause (s) when the server named one."""
     if isinstance(error, Busy) and error.pause is not None:
-        return error.pause
+        return error.pause if error.pause <= LONGEST_PAUSE else False
     return isinstance(error, TryAgain)
 
 

@@ -86,10 +86,10 @@ def _moved(url: str, answer: requests.Response) -> UserError:
     )
 
 
-def _busy(text: str, retry_after: str) -> TryAgain:
+def _busy(text: str, retry_after: str) -> Busy:
     pause = pause_of(retry_after, datetime.now(UTC))
     if pause is not None and pause > LONGEST_PAUSE:
-        return TryAgain(f"{text}; it asks to come back in {pause:.0f} s.")
+        text += f"; it asks to come back in {pause:.0f} s"
     return Busy(f"{text}.", pause)
 
 

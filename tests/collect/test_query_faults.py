@@ -5,13 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
 import stamina
+from hypothesis import given
+from hypothesis import strategies as st
 from known_samples import START, collected, held
+from scripted import Reply, scripted
 
 from kepler_train.cli import main
+from kepler_train.collect.refusals import pause_of
+from kepler_train.simulate.faults import SERVER_FAULTS
 from kepler_train.simulate.prometheus import prometheus_server
 from kepler_train.simulate.server import Answer, Server
 from kepler_train.simulate.store import Store
@@ -55,7 +62,22 @@ def answering(answer: Answer) -> Iterator[str]:
         yield server.url
 
 
-@pytest.mark.parametrize("faults", [[], ["unavailable:2"], ["truncated:2"], ["slow"], ["too-many-samples:2"]])
+PASSING = [[], ["unavailable:2"], ["truncated:2"], ["slow"], ["too-many-samples:2"]]
+STAYING = [
+    ("unavailable", 75, "answered 503"),
+    ("truncated", 75, "breaks off"),
+    ("unauthorized", 2, "PROMETHEUS_TOKEN_FILE"),
+    ("html", 2, "is it the address of Prometheus?"),
+    ("too-many-samples", 2, "too many samples"),
+]
+
+
+def test_every_fault_of_the_simulated_server_is_met() -> None:
+    met = {name.partition(":")[0] for names in PASSING for name in names} | {fault for fault, _, _ in STAYING}
+    assert met == set(SERVER_FAULTS)
+
+
+@pytest.mark.parametrize("faults", PASSING)
 def test_a_server_that_comes_to_itself_is_waited_for(
     faults: list[str], query: Run, at_once: None, store: Store, tmp_path: Path
 ) -> None:
@@ -65,16 +87,7 @@ def test_a_server_that_comes_to_itself_is_waited_for(
     assert collected(tmp_path / "kepler_query") == held(store, WANTED, START, START + 3600)
 
 
-@pytest.mark.parametrize(
-    ("fault", "code", "words"),
-    [
-        ("unavailable", 75, "answered 503"),
-        ("truncated", 75, "breaks off"),
-        ("unauthorized", 2, "PROMETHEUS_TOKEN_FILE"),
-        ("html", 2, "is it the address of Prometheus?"),
-        ("too-many-samples", 2, "too many samples"),
-    ],
-)
+@pytest.mark.parametrize(("fault", "code", "words"), STAYING)
 def test_a_fault_that_stays_is_one_sentence_and_leaves_nothing(
     fault: str, code: int, words: str, query: Run, at_once: None, store: Store, tmp_path: Path
 ) -> None:
@@ -135,6 +148,47 @@ def test_a_refused_connection_is_given_up_within_fifteen_seconds(query: Run, tmp
     assert errors == ["error: Prometheus at http://127.0.0.1:1 cannot be reached: connection refused."]
     assert [line for line in lines if "Trying again" in line] == lines  # and nothing of the machinery behind it
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_pause_that_a_server_asks_for_is_kept(query: Run) -> None:
+    times = iter([2])
+    with scripted(lambda _: Reply(b"slow down", 429, {"Retry-After": str(next(times, 0))})) as server:
+        code, lines, errors = query(server.url)
+    assert (code, len(server.requests)) == (75, 4)
+    assert [line.rpartition(" Trying again in ")[2] for line in lines] == ["2.0 s.", "0.0 s.", "0.0 s."]
+    assert errors == [f"error: Prometheus at {server.url} answered 429: slow down."]
+
+
+@pytest.mark.parametrize("retry_after", ["3600", format_datetime(datetime(2126, 1, 1, tzinfo=UTC), usegmt=True)])
+def test_a_pause_too_long_to_sit_through_is_left_to_the_caller(retry_after: str, query: Run) -> None:
+    with scripted(lambda _: Reply(b"maintenance", 503, {"Retry-After": retry_after})) as server:
+        code, _, errors = query(server.url)
+    assert (code, len(server.requests)) == (75, 1)
+    assert "answered 503: maintenance; it asks to come back in " in errors[0]
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("0", 0),
+        (" 17 ", 17),
+        ("Sat, 14 Nov 2026 00:01:30 GMT", 90),
+        ("Saturday, 14-Nov-26 00:01:30 GMT", 90),
+        ("Fri, 13 Nov 2026 00:00:00 GMT", 0),  # a clock that goes wrong
+        ("", None),
+        ("soon", None),
+        ("-3", None),
+        ("1e3", None),
+        ("99999999999999999999", None),
+    ],
+)
+def test_a_pause_is_read_as_seconds_or_as_a_date(header: str, seconds: float | None) -> None:
+    assert pause_of(header, datetime(2026, 11, 14, tzinfo=UTC)) == seconds
+
+
+@given(st.text())
+def test_any_other_pause_says_nothing_or_a_time_to_wait(header: str) -> None:
+    assert (pause_of(header, datetime(2026, 11, 14, tzinfo=UTC)) or 0) >= 0
 
 
 def test_a_server_without_a_name_in_the_world_may_be_there_later(query: Run, at_once: None) -> None:
