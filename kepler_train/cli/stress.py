@@ -80,7 +80,7 @@ def stress(
     if dry_run:
         missing = lacking(chosen)
         for line in shown(plan, missing):
-            typer.echo(line)
+            say(line)
         for one, reason in missing.items():
             warn(f"The load {one.name} will be left out: {reason}")
         return

@@ -217,6 +217,28 @@ def test_the_frequencies_of_a_killed_run_can_be_put_back_by_hand(stress: Stress,
         assert contents(sysfs) == before
 
 
+def test_a_cpu_that_cannot_be_held_ends_the_sweep_and_nothing_else(stress: Stress, tmp_path: Path, sysfs: Path):
+    shutil.rmtree(sysfs)
+    make_sysfs(sysfs, [Cpu(highest=2800, maximum=2000)])  # a sweep of 1600 and 2400 MHz
+    unknown = "rm ../sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq"
+    run = stress("--command", f"breaks={unknown}", "--idle", "1", "--break", "0", "--frequency-sweep")
+    words, _ = run.communicate(timeout=30)
+    assert run.returncode == 0, words
+    idle, done, failed, last = manifest(tmp_path)["phases"]
+    assert [phase["status"] for phase in (idle, done, failed, last)] == ["done", "done", "failed", "done"]
+    assert failed["reason"].startswith("The CPUs cannot be held at 2400 MHz: ")
+    assert manifest(tmp_path)["notes"] == [failed["reason"]]
+    assert limits_mhz(sysfs) == {"policy0": (800, 2000)}
+
+
+def test_a_schedule_that_cannot_be_written_for_a_while_loses_no_phase(stress: Stress, tmp_path: Path):
+    run = stress("--command", "a=mkdir stress.json", "--command", "b=rmdir stress.json", "--idle", "0", "--break", "0")
+    words, _ = run.communicate(timeout=30)
+    assert run.returncode == 0, words
+    assert "stress.json is a folder: choose another name for the file. What was measured is kept" in words
+    assert [phase["load"] for phase in manifest(tmp_path)["phases"]] == ["a", "b"]
+
+
 def test_when_its_launcher_is_killed_the_load_goes_too_and_the_rest_runs_on(stress: Stress, tmp_path: Path):
     run = stress(
         *["--load", "cpu", "--command", "hidden=sh -c 'setsid sleep 300 & sleep 300'", "--command", "last=true"],

@@ -94,8 +94,8 @@ class StressRun:
 
     def _record(self, phase: Phase) -> None:
         self._phases.append(phase)
-        if phase.reason and phase.status != "missing":  # a load that is missing was reported once already
-            warn(f"The phase {phase.name} is {phase.status}: {phase.reason}", exit_code=phase.exit_code)
+        if phase.reason and phase.status in ("done", "failed"):  # the others are reported once for all phases
+            warn(f"The phase {phase.name} {phase.status}: {phase.reason}", exit_code=phase.exit_code)
         try:
             self._write(self.schedule)
         except UserError as error:  # a full disk may have room again after the next phase
