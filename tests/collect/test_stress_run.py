@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from fake_sysfs import Cpu, contents, limits_mhz, make_sysfs
 
+from kepler_train.cli import main
+
 pytestmark = pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress-ng is not installed")
 
 ONE_FREQUENCY = [Cpu(lowest=800, highest=2000, maximum=2000, now=1500), Cpu(shares=0)]
@@ -261,21 +263,24 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
-def test_a_preview_runs_nothing_and_says_what_is_missing(stress: Stress, tmp_path: Path):
-    preview = stress("--dry-run", "--load", "cpu", "--load", "nosuchload", "--instances", "1", "--frequency-sweep")
-    words, _ = preview.communicate(timeout=30)
-    assert preview.returncode == 0
-    assert words.splitlines() == [
+def test_a_preview_runs_nothing_and_says_what_is_missing(
+    sysfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    before = contents(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    options = ["--load", "cpu", "--load", "nosuchload", "--instances", "1", "--frequency-sweep", "--state", "state"]
+    assert in_process(monkeypatch, "--dry-run", *options, "--sysfs", str(sysfs)) == 0
+    *table, missing = capsys.readouterr().out.splitlines()
+    assert table == [
         "phase  load        instances  frequency   time",
         "    1  idle                -   as it is  100 s",
         "    2  cpu                 1   1600 MHz   20 s",
         "    3  nosuchload          1   1600 MHz   20 s  missing: will not run",
         "    4  idle                -   as it is  100 s",
         "3 phases, 3 min 50 s with breaks of 5 s between them.",
-        *[line for line in words.splitlines() if line.startswith("warning: The load nosuchload will be left out: ")],
     ]
-    assert not list((tmp_path / "run").iterdir())
-    assert not (tmp_path / "state").exists()
+    assert missing.startswith("warning: The load nosuchload will be left out: There is no load")
+    assert contents(tmp_path) == before
 
 
 def test_where_cpufreq_is_missing_the_sweep_is_left_out_and_the_manifest_says_so(
@@ -301,11 +306,28 @@ def test_where_cpufreq_is_missing_the_sweep_is_left_out_and_the_manifest_says_so
     ],
 )
 def test_what_cannot_work_is_one_sentence(
-    stress: Stress, tmp_path: Path, arguments: list[str], code: int, sentence: str
+    sysfs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    sentence: str,
 ):
-    (tmp_path / "run" / "taken.json").write_text("mine")
-    run = stress(*arguments)
-    words, _ = run.communicate(timeout=30)
-    assert run.returncode == code, words
-    assert sentence in words.splitlines()[-1]
-    assert (tmp_path / "run" / "taken.json").read_text() == "mine"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken.json").write_text("mine")
+    assert in_process(monkeypatch, *arguments, "--sysfs", str(sysfs), "--state", str(tmp_path / "state")) == code
+    [words] = capsys.readouterr().err.splitlines()
+    assert sentence in words
+    assert (tmp_path / "taken.json").read_text() == "mine"
+
+
+def in_process(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit code of `kepler-train stress …`."""
+    monkeypatch.delenv("DATAPATH", raising=False)
+    monkeypatch.setattr("sys.argv", ["kepler-train", "stress", *arguments])
+    try:
+        main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0

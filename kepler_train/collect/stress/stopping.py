@@ -16,8 +16,8 @@ from typing import Any, Self
 from kepler_train.errors import UserError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LOCK_SECONDS = 3.0
-"""A run that was killed holds the machine until its load is gone, which is a matter of a second or two."""
+_LOCK_SECONDS = 2.5
+"""A run that was killed holds the machine until its load is gone, for which that has two seconds."""
 
 
 class Stopping:
