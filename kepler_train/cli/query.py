@@ -76,7 +76,7 @@ def query(
         end=end,
         window_seconds=interval,
         machine_id=machine_id,
-        output_types=[] if feature_group else ["AbsPower"],  # one that every group has
+        output_types=["AbsPower"],  # whatever it is for, every group has this one
         energy_sources=energy_source or list(catalog().energy_sources),
         feature_groups=feature_group or every_group(thirdparty_metrics),
         thirdparty_metrics=thirdparty_metrics,
