@@ -41,7 +41,7 @@ def validate(
     from kepler_train.steps.validate import judge_samples, write_verdict
 
     spec = o.spec_of(
-        output_types=[] if feature_group else ["AbsPower"],
+        output_types=["AbsPower"],
         energy_sources=energy_source or list(catalog().energy_sources),
         feature_groups=feature_group or every_group(thirdparty_metrics),
         thirdparty_metrics=thirdparty_metrics,
