@@ -55,6 +55,7 @@ def validate(
         # Also of samples that cannot serve: the verdict says why.
         with whole_file(named(output, ".json")) as file:
             write_verdict(found, file)
+        say(f"Wrote {named(output, '.json')}.")
     check_verdict(spec, found, every_group=bool(feature_group), to_train=True)
 
 

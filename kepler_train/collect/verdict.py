@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kepler_train.catalog import catalog
 from kepler_train.collect.health.findings import LOST, REMARK, Finding, by_importance, findings_of
@@ -28,9 +31,12 @@ def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
     for name in catalog().dialects if spec.dialect == "auto" else [spec.dialect]:
         if there & set(wanted(spec, name).energy):
             return name
-    raise DataError(
-        f"{samples} has no energy counters of {', '.join(spec.energy_sources)}: choose a source that was collected."
-    )
+    raise _no_energy(spec, samples)
+
+
+def _no_energy(spec: RunSpec, samples: Path) -> DataError:
+    sources = ", ".join(spec.energy_sources)
+    return DataError(f"{samples} has no energy counters of {sources}: choose a source that was collected.")
 
 
 def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> dict[str, Any]:
@@ -38,6 +44,21 @@ def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> d
 
     The keys of the answer are described in docs/commands.md.
     """
+    # Counters of absurd size may overflow: what is not a number then is null.
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: dict[str, Any] = _finite(_verdict(spec, samples, schedule or Schedule()))
+    return found
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> dict[str, Any]:
     dialect = find_collected_dialect(spec, samples)
     want = wanted(spec, dialect)
     meters = _of_the_asked_nodes(meters_of(samples, spec, catalog().dialect(dialect)), spec, samples)
@@ -49,7 +70,7 @@ def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> d
     for node, own in meters.items():
         metrics = {metric: by_node[node] for metric, by_node in collected.metrics.items() if node in by_node}
         steps = [step for meter in own for step in metrics[meter.metric].clock_steps]
-        healths[node] = node_health(node, own, asked, steps, schedule or Schedule())
+        healths[node] = node_health(node, own, asked, steps, schedule)
         findings += findings_of(node, healths[node], metrics, 2 * spec.folds)
         findings += _missing_sources(node, own, spec)
     return {
@@ -67,9 +88,7 @@ def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> d
 
 def _of_the_asked_nodes(found: dict[str, list[Meter]], spec: RunSpec, samples: Path) -> dict[str, list[Meter]]:
     if not found:
-        raise DataError(
-            f"{samples} has no energy counters of {', '.join(spec.energy_sources)}: choose a source that was collected."
-        )
+        raise _no_energy(spec, samples)
     for node in spec.nodes:
         if node not in found:
             raise DataError(f"{samples} has no energy counters of the node {node}, only of {', '.join(sorted(found))}.")

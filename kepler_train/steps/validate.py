@@ -45,7 +45,8 @@ def judge_samples(samples: Path, spec: RunSpec, schedule: Schedule) -> dict[str,
     say("feature groups", groups=found["groups"])
     for line in group_lines(found["groups"], found["nodes"]):
         say(line)
-    blank()
+    if found["warnings"]:
+        blank()
     for finding in found["warnings"]:
         where = f"{finding['node']}: " if finding["node"] else ""
         warn(f"{where}{finding['text']}.", importance=finding["importance"])
@@ -53,5 +54,5 @@ def judge_samples(samples: Path, spec: RunSpec, schedule: Schedule) -> dict[str,
 
 
 def write_verdict(found: dict[str, Any], file: Path) -> None:
-    """Write the verdict as JSON; what is not a number is null."""
+    """Write the verdict as JSON."""
     file.write_text(json.dumps(found, indent=1, allow_nan=False), encoding="utf-8")

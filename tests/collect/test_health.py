@@ -176,9 +176,10 @@ def test_a_short_load_and_a_meter_that_catches_up_are_no_clock_steps() -> None:
     burst = np.cumsum(np.where(np.arange(200) == 120, 15 * 400.0, 15 * 40.0))
     memory = np.cumsum(np.where(np.arange(200) == 120, 15 * 9.0, 15 * 4.0))  # no load makes it draw ten times more
     assert steps_by_energy([at(GRID, burst), at(GRID, memory)], 15.0) == []
-    stuck = meter(80, GRID)
-    stuck[100:120] = stuck[100]
-    assert steps_by_energy([at(GRID, stuck)], 15.0) == []
+    long = T0 + 15.0 * np.arange(1000)
+    stuck = meter(80, long)
+    stuck[100:106] = stuck[100]  # the scrape after it shows the energy of six intervals
+    assert steps_by_energy([at(long, stuck)], 15.0) == []
 
 
 # ---- power

@@ -7,14 +7,20 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 from handmade import T0, at, meter, series, written
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from known_samples import END, START
 
+from kepler_train.catalog import catalog
+from kepler_train.cli import main
 from kepler_train.collect.exchange import import_json
+from kepler_train.collect.health.text import node_lines
 from kepler_train.collect.samples import Series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import check_verdict, verdict
@@ -164,6 +170,52 @@ def test_each_step_of_the_clock_is_told_once_for_all_metrics(tmp_path: Path) -> 
     assert "the clock was set once (+6.5 s at 2026-11-14 00:12:36)" in texts(found)
 
 
+def test_a_source_that_was_asked_for_and_is_missing_is_told(tmp_path: Path) -> None:
+    found = verdict(RunSpec(energy_sources=["rapl-sysfs", "acpi"]), written(tmp_path, node()))
+    assert texts(found) == "lost data: node-0: no energy counters of acpi: nothing is learnt of them"
+    assert found["health"]["node-0"]["missing_meters"] == [f"rapl-sysfs/{part}" for part in ("core", "uncore", "dram")]
+    assert verdict(RunSpec(energy_sources=list(catalog().energy_sources)), tmp_path)["warnings"] == []
+
+
+def test_the_command_writes_the_verdict_also_of_samples_that_cannot_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = node("node-1")
+    broken[PACKAGE] = [replace(broken[PACKAGE][0], values=np.full(100, 5.0))]
+    written(tmp_path / "kepler_query", together(node(), broken))
+    phase = {"load": "cpu", "start": "2026-11-14T00:00:00Z", "end": "2026-11-14T00:00:40Z"}
+    (tmp_path / "schedule.json").write_text(json.dumps({"phases": [phase]}))
+    monkeypatch.setenv("DATAPATH", str(tmp_path))
+    options = ["--nodes", "node-1", "--schedule", "schedule.json", "-o", "bad"]
+    monkeypatch.setattr("sys.argv", ["kepler-train", "validate", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert ended.value.code == 3
+    assert said.err == (
+        "error: The energy counters of node node-1 never move: the meter of this machine is not working.\n"
+    )
+    assert "warning: node-1: 1 of 1 phases hold fewer than 3 scrape intervals: cpu (2)." in said.out.splitlines()
+    found = json.loads((tmp_path / "bad.json").read_text())
+    assert (found["nodes"], found["health"]["node-1"]["phases"][0]["intervals"]) == (["node-1"], 2)
+
+
+WEIRD = st.lists(st.floats(width=64) | st.sampled_from([0.0, -1.0, 1e308, -1e308, 5.0]), min_size=1, max_size=30)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(WEIRD, st.sampled_from([0.001, 1.0, 15.0, 86400.0])), min_size=1, max_size=4))
+def test_any_samples_get_a_verdict(many: list[tuple[list[float], float]]) -> None:
+    meters = [series(values, every, job=str(n), instance="a") for n, (values, every) in enumerate(many)]
+    features = [series(values, every, container_id=str(n), instance="a") for n, (values, every) in enumerate(many)]
+    with TemporaryDirectory() as folder:
+        samples = written(Path(folder), {PACKAGE: meters, CPU_TIME: features, CACHE_HITS: features})
+        found = verdict(RunSpec(), samples)
+    json.dumps(found, allow_nan=False)
+    for node_name, health in found["health"].items():
+        assert list(node_lines(node_name, health))
+
+
 # ---- a simulated node with known faults
 
 
@@ -297,6 +349,6 @@ def test_a_real_legacy_recording_shows_meters_that_disagree(shared_data: Path, t
     assert health["meters"]["rapl-sysfs/package"]["counters"] == 4  # two sockets, idle and dynamic
     assert health["meters"]["rapl-sysfs/package"]["sockets"] == 2
     assert health["meters"]["rapl-sysfs/package"]["refresh"]["at_most"]
-    assert "package + dram is above platform in 100% of the time" in texts(found)
+    assert "package + dram is above platform in 83% of the time" in texts(found)  # five of six intervals
     assert "rapl-sysfs/core, rapl-sysfs/uncore never move" in texts(found)
     assert found["groups"]["Basic"]["valid"]

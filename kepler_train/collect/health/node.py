@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -38,11 +38,6 @@ class NodeHealth:
     phases: list[PhaseSamples] = field(default_factory=list)
     unusable: str = ""  # why nothing can be learnt from the node
 
-    @property
-    def few_phases(self) -> list[PhaseSamples]:
-        """The phases with too few samples."""
-        return [phase for phase in self.phases if not phase.enough]
-
 
 def node_health(
     node: str, meters: Sequence[Meter], asked: Window | None, steps: Iterable[ClockStep], schedule: Schedule
@@ -51,8 +46,8 @@ def node_health(
     series = [one for meter in meters for one in meter.series]
     times, interval = scrape_times(series), scrape_interval(series)
     window = asked or (float(times[0]), float(times[-1]))
-    edges = _edges(times, interval)
-    looked = {meter.name: meter_health(meter, edges, interval or 1.0) for meter in meters}
+    seconds = np.diff(times)
+    looked = {meter.name: meter_health(meter, times, interval or 1.0) for meter in meters}
     healths = {name: health for name, (health, _) in looked.items()}
     energies = {meter.component: looked[meter.name][1] for meter in reversed(meters)}
     moving = {component: own for component, own in energies.items() if own.joules.any()}
@@ -69,8 +64,8 @@ def node_health(
         gaps=find_gaps(times, interval, window),
         resets=sorted({moment for health in healths.values() for moment in health.resets}),
         clock_steps=_merged([*steps, *steps_by_energy(counters, interval)], interval),
-        intervals=len(edges) - 1,
-        complete=int(complete.sum()),
+        intervals=_intervals(seconds, interval),
+        complete=_intervals(seconds[complete], interval),
         meters=healths,
         missing_meters=[name for name in components if name not in healths],
         above_whole=parts_above_whole(moving, interval or 1.0, healths[main.name].refresh),
@@ -79,11 +74,9 @@ def node_health(
     return _judged(found, node)
 
 
-def _edges(times: Floats, interval: float | None) -> Floats:
-    """Scrape intervals of equal length, from the first scrape to the last: the rows that training will have."""
-    if interval is None:
-        return times[:1]
-    return np.asarray(times[0] + interval * np.arange(int((times[-1] - times[0]) / interval + 0.5) + 1))
+def _intervals(seconds: Floats, interval: float | None) -> int:
+    """How many scrape intervals, the rows that training will have, fit into these stretches of time."""
+    return int(seconds.sum() / interval + 0.5) if interval else 0
 
 
 def _merged(steps: list[ClockStep], interval: float | None) -> list[ClockStep]:
@@ -107,4 +100,4 @@ def _judged(found: NodeHealth, node: str) -> NodeHealth:
             f"gaps and resets leave {found.complete} of {found.intervals} scrape intervals of node {name} whole:"
             " choose another window or check its exporter"
         )
-    return NodeHealth(**{**found.__dict__, "unusable": unusable})
+    return replace(found, unusable=unusable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,7 +33,7 @@ _COVERED = 0.99
 
 @dataclass(frozen=True)
 class Power:
-    """Watts of one component: means over `windows` stretches of `seconds` s each; None where no stretch is whole."""
+    """Watts of one component in `windows` stretches of usually `seconds` s each; None where no stretch is whole."""
 
     mean: float | None
     least: float | None
@@ -60,15 +60,17 @@ class MeterHealth:
 
 @dataclass(frozen=True)
 class Metered:
-    """Energy of a meter in every scrape interval of a node (J), and where it is known completely."""
+    """Energy of a meter between consecutive scrapes of a node (J), the time between them (s), and where it is known."""
 
     joules: Floats
+    seconds: Floats
     complete: np.typing.NDArray[np.bool_]
 
 
-def metered(series: Sequence[Series], counter: bool, edges: Floats, interval: float) -> Metered:
-    """What all series of a meter add up to between consecutive edges; resets and gaps are not known."""
-    joules, complete = np.zeros(len(edges) - 1), np.ones(len(edges) - 1, dtype=bool)
+def metered(series: Sequence[Series], counter: bool, scrapes: Floats, interval: float) -> Metered:
+    """What all series of a meter add up to between consecutive scrapes; resets and gaps are not known."""
+    seconds = np.diff(scrapes)
+    joules, complete = np.zeros(len(seconds)), seconds <= LATE * interval
     for one in series:
         known = np.isfinite(one.values)
         times, values = one.times[known], one.values[known]
@@ -81,22 +83,22 @@ def metered(series: Sequence[Series], counter: bool, edges: Floats, interval: fl
             exact &= gained >= 0
         else:
             gained = elapsed * (values[1:] + values[:-1]) / 2  # W · s
-        joules += np.diff(np.interp(edges, times, _running(np.where(exact, gained, 0.0))))
-        covered = np.diff(np.interp(edges, times, _running(np.where(exact, elapsed, 0.0))))
-        complete &= covered >= _COVERED * np.diff(edges)
-    return Metered(joules, complete)
+        joules += np.diff(np.interp(scrapes, times, _running(np.where(exact, gained, 0.0))))
+        covered = np.diff(np.interp(scrapes, times, _running(np.where(exact, elapsed, 0.0))))
+        complete &= covered >= _COVERED * seconds
+    return Metered(joules, seconds, complete)
 
 
 def _running(steps: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
-def meter_health(meter: Meter, edges: Floats, interval: float) -> tuple[MeterHealth, Metered]:
-    """Look at one meter of a node whose scrape intervals lie between `edges`."""
-    energy = metered(meter.series, meter.counter, edges, interval)
+def meter_health(meter: Meter, scrapes: Floats, interval: float) -> tuple[MeterHealth, Metered]:
+    """Look at one meter of a node that was scraped at these times (Unix s)."""
+    energy = metered(meter.series, meter.counter, scrapes, interval)
     refresh = refresh_of(meter.series, interval)
     watts, seconds = mean_watts(energy, interval, refresh)
-    sockets = {place: metered(own, meter.counter, edges, interval) for place, own in meter.sockets.items()}
+    sockets = {place: metered(own, meter.counter, scrapes, interval) for place, own in meter.sockets.items()}
     still = [place for place, own in meter.sockets.items() if not any(map(_moves, own))]
     most = max((_most(own, interval, refresh) for own in sockets.values()), default=0.0)
     falls = [one.times[1:][np.diff(one.values) < 0] for one in meter.series] if meter.counter else []
@@ -122,22 +124,24 @@ def most_of(component: str) -> float:
     return _MOST.get(component, MOST_OF_SOCKET)
 
 
-def mean_watts(energy: Metered, interval: float, refresh: Refresh) -> tuple[Floats, float]:
-    """Mean power of every whole stretch (W), and the length of a stretch (s)."""
+def mean_watts(energy: Metered, interval: float, refresh: Refresh) -> tuple[Floats, Floats]:
+    """Mean power of every whole stretch (W), and its length (s)."""
     seconds = max(_MINUTE, _REFRESHES * interval, _REFRESHES * (refresh.interval or 0.0))
     many = max(round(seconds / interval), 1)
-    if len(energy.joules) < _LONG_ENOUGH * many or not _whole(energy, many)[1].any():
+    if len(energy.joules) < _LONG_ENOUGH * many or not len(_of_stretches(energy, many)[0]):
         many = max(round((refresh.interval or interval) / interval), 1)
-    joules, complete = _whole(energy, many)
-    return joules[complete] / (many * interval), many * interval
+    return _of_stretches(energy, many)
 
 
-def _whole(energy: Metered, many: int) -> tuple[Floats, np.typing.NDArray[np.bool_]]:
-    """Energy of every `many` intervals together (J), and whether all of it is known."""
+def _of_stretches(energy: Metered, many: int) -> tuple[Floats, Floats]:
+    """Mean power of `many` scrape intervals each (W), where all of them are known, and their length (s)."""
     rows = len(energy.joules) // many
-    cut = slice(0, rows * many)
-    joules, complete = energy.joules[cut].reshape(rows, many), energy.complete[cut].reshape(rows, many)
-    return joules.sum(axis=1), np.asarray(complete.all(axis=1))
+    joules, seconds, complete = (
+        column[: rows * many].reshape(rows, many) for column in (energy.joules, energy.seconds, energy.complete)
+    )
+    whole = complete.all(axis=1)
+    lengths = seconds[whole].sum(axis=1)
+    return np.asarray(joules[whole].sum(axis=1) / lengths), lengths
 
 
 def _moves(one: Series) -> bool:
@@ -148,10 +152,11 @@ def _most(energy: Metered, interval: float, refresh: Refresh) -> float:
     return float(np.max(mean_watts(energy, interval, refresh)[0], initial=0.0))
 
 
-def _power(watts: Floats, seconds: float) -> Power:
+def _power(watts: Floats, seconds: Floats) -> Power:
     if not len(watts):
-        return Power(None, None, None, seconds, 0)
-    return Power(float(watts.mean()), float(watts.min()), float(watts.max()), seconds, len(watts))
+        return Power(None, None, None, 0.0, 0)
+    mean = float(np.average(watts, weights=seconds))
+    return Power(mean, float(watts.min()), float(watts.max()), float(np.median(seconds)), len(watts))
 
 
 def parts_above_whole(energies: dict[str, Metered], interval: float, refresh: Refresh) -> list[tuple[str, str, float]]:
@@ -165,8 +170,9 @@ def parts_above_whole(energies: dict[str, Metered], interval: float, refresh: Re
         if whole not in energies or not known or not energies[whole].joules.any():
             continue
         complete = np.logical_and.reduce([energies[name].complete for name in (whole, *known)])
-        inner, _ = mean_watts(Metered(np.sum([energies[n].joules for n in known], axis=0), complete), interval, refresh)
-        outer, _ = mean_watts(Metered(energies[whole].joules, complete), interval, refresh)
+        together = np.sum([energies[name].joules for name in known], axis=0)
+        outer, _ = mean_watts(replace(energies[whole], complete=complete), interval, refresh)
+        inner, _ = mean_watts(replace(energies[whole], joules=together, complete=complete), interval, refresh)
         share = float(np.mean(inner > _TOLERANCE * outer)) if len(outer) else 0.0
         if share > _RARELY:
             found.append((whole, " + ".join(known), share))
