@@ -106,7 +106,8 @@ class Launcher:
             os.read(self._wake, 4096)
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                self.exit_codes[ended[0]] = os.waitstatus_to_exitcode(ended[1])
+                if ended[0] in self.running():  # an orphan may have the number of a program that ended before
+                    self.exit_codes[ended[0]] = os.waitstatus_to_exitcode(ended[1])
 
 
 def _die_with(parent: int) -> Callable[[], None]:
