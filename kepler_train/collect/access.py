@@ -144,8 +144,11 @@ def _authority() -> str | bool:
     """The file of trusted authorities; by default those that the system and `requests` know."""
     file = os.environ.get("PROMETHEUS_CA_FILE")
     if not file:
-        # As `requests` looks it up itself when nothing is said; said here, since a session's own choice would lose.
-        return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+        # As `requests` looks it up when nothing is said.
+        general = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+        if general and not Path(general).exists():
+            raise UserError(f"There are no certificates at {general} (REQUESTS_CA_BUNDLE).")
+        return general or True
     _readable(file, "PROMETHEUS_CA_FILE", "certificate")
     try:
         ssl.create_default_context(cafile=file)

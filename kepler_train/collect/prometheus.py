@@ -16,7 +16,7 @@ import stamina
 from stamina.instrumentation import RetryDetails
 
 from kepler_train.collect.access import access_to
-from kepler_train.collect.decoding import Answer, Truncated, decode_answer
+from kepler_train.collect.decoding import Answer, decode_answer
 from kepler_train.collect.refusals import (
     LONGEST_PAUSE,
     Busy,
@@ -26,7 +26,7 @@ from kepler_train.collect.refusals import (
     no_answer,
     refusal,
 )
-from kepler_train.errors import KeplerTrainError, TryAgain, UserError
+from kepler_train.errors import DataError, KeplerTrainError, TryAgain, UserError
 from kepler_train.events import warn
 
 Labels = dict[str, str]
@@ -81,16 +81,19 @@ class Prometheus:
     def series(self, selector: str, start: float, end: float) -> list[Labels]:
         """The labels of every series of `selector` with samples in the window (Unix s)."""
         found = self._data("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
-        if not isinstance(found, list):
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise UserError(f"{self.url} answered something else than series: is it the address of Prometheus?")
         return found
 
     def instant(self, query: str, time: float) -> list[tuple[Labels, float]]:
         """Labels and value of everything that `query` answers at `time` (Unix s)."""
         data = self._data("query", {"query": query, "time": f"{time:.3f}"})
-        if not isinstance(data, dict) or data.get("resultType") != "vector":
-            raise UserError(f"{self.url} answered something else than values: is it the address of Prometheus?")
-        return [(entry["metric"], float(entry["value"][1])) for entry in data["result"]]
+        try:
+            return [(dict(entry["metric"]), float(entry["value"][1])) for entry in data["result"]]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise UserError(
+                f"{self.url} answered something else than values: is it the address of Prometheus?"
+            ) from None
 
     def raw(self, selector: str, start: float, end: float, most: int = LARGEST_ANSWER) -> Answer:
         """Every sample of `selector` in [start, end] (Unix s) as it was scraped; TooMuchAtOnce beyond `most` bytes.
@@ -107,18 +110,21 @@ class Prometheus:
         return self._samples("query_range", {"query": selector, **window}, most)
 
     def _samples(self, path: str, parameters: Mapping[str, str], most: int) -> Answer:
-        answer = self._call(path, parameters, decode_answer, most)
+        try:
+            answer = self._call(path, parameters, decode_answer, most)
+        except DataError as error:
+            raise DataError(f"Prometheus at {self.url} cannot be understood. {error}") from None
         self._pass_on(answer.warnings)
         return answer
 
     def _data(self, path: str, parameters: Mapping[str, str]) -> Any:
         content = self._call(path, parameters, json.loads, LARGEST_ANSWER)
-        self._pass_on(content.get("warnings") or [])
+        self._pass_on(content.get("warnings"))
         return content.get("data")
 
-    def _pass_on(self, warnings: list[str]) -> None:
+    def _pass_on(self, warnings: Any) -> None:
         """A warning is said once, not with each of a thousand answers."""
-        for warning in warnings:
+        for warning in map(str, warnings if isinstance(warnings, list) else []):
             if warning not in self._warned:
                 self._warned.add(warning)
                 warn(f"Prometheus at {self.url} warns: {warning}")
@@ -170,23 +176,17 @@ class Prometheus:
         return b"".join(pieces)
 
     def _read(self, answer: requests.Response, body: bytes, read: Callable[[bytes], T]) -> T:
-        if answer.status_code == requests.codes.ok:
-            if not body.startswith(_SUCCESS) and "json" in answer.headers.get("Content-Type", ""):
-                self._check_success(answer, body)
-            if body.startswith(b"{"):
-                try:
-                    return read(body)
-                except (Truncated, json.JSONDecodeError):
-                    raise broken_off(self.url) from None
-        raise self._without_secrets(refusal(self.url, answer, body))
-
-    def _check_success(self, answer: requests.Response, body: bytes) -> None:
-        try:
-            content = json.loads(body)
-        except ValueError:
-            raise broken_off(self.url) from None
-        if not isinstance(content, dict) or content.get("status") != "success":
+        is_json = "json" in answer.headers.get("Content-Type", "") or body.startswith(b"{")
+        if answer.status_code != requests.codes.ok or not is_json:
             raise self._without_secrets(refusal(self.url, answer, body))
+        try:
+            if not body.startswith(_SUCCESS):
+                content = json.loads(body)
+                if not isinstance(content, dict) or content.get("status") != "success":
+                    raise self._without_secrets(refusal(self.url, answer, body))
+            return read(body)
+        except ValueError:  # as Truncated is
+            raise broken_off(self.url) from None
 
     def _without_secrets(self, error: KeplerTrainError) -> KeplerTrainError:
         error.args = tuple(self._access.without_secrets(str(part)) for part in error.args)

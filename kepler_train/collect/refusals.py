@@ -29,6 +29,7 @@ _TOO_LARGE = re.compile(
     re.IGNORECASE,
 )
 _TOO_SLOW = re.compile(r"timed? ?out|deadline exceeded|maxQueryDuration", re.IGNORECASE)
+_NO_TENANT = re.compile(r"no org id|org ?id (header )?is (missing|required)|tenant.*(missing|required)", re.IGNORECASE)
 _HUNG_UP = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
 
 
@@ -55,6 +56,11 @@ def refusal(url: str, answer: requests.Response, body: bytes) -> KeplerTrainErro
     status, said = answer.status_code, _said(answer, body)
     if answer.is_redirect:
         return _moved(url, answer)
+    if status in (400, 401, 403) and _NO_TENANT.search(said):
+        return UserError(
+            f"Prometheus at {url} does not know whose data are meant ({said}): set PROMETHEUS_HEADERS,"
+            " as 'X-Scope-OrgID: team'."
+        )
     if status in (401, 403):
         return UserError(
             f"Prometheus at {url} refused access ({status}): set PROMETHEUS_TOKEN_FILE,"

@@ -311,3 +311,20 @@ def test_a_proxy_that_lets_people_only_read_is_asked_by_get(status: int) -> None
         prometheus.instant("up", 8)
     assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
     assert server.requests[2].path == "/api/v1/query?query=up&time=8.000"
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(401, "no org id"), (400, "X-Scope-OrgID header is required"), (401, "x")]
+)
+def test_a_server_of_many_tenants_asks_for_the_tenant(status: int, text: str) -> None:
+    words = "set PROMETHEUS_TOKEN_FILE" if text == "x" else "set PROMETHEUS_HEADERS, as 'X-Scope-OrgID: team'"
+    with scripted(lambda _: Reply(text.encode(), status)) as server, pytest.raises(UserError, match=words):
+        Prometheus(server.url).instant("a", 0)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"status":"success","data":{"resultType":"vector","result":[{"value":[1]}]}}', b"[]"]
+)
+def test_values_of_another_shape_are_one_sentence(body: bytes) -> None:
+    with scripted(lambda _: Reply(body)) as server, pytest.raises(UserError):
+        Prometheus(server.url).instant("a", 0)

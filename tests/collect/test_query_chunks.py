@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from kepler_train.collect import chunks as cutting
 from kepler_train.collect import query as collect_query
 from kepler_train.collect.chunks import LONGEST, SAMPLES, SHORTEST, Asked, Chunk, chunks
 from kepler_train.collect.prometheus import Prometheus
-from kepler_train.collect.refusals import TooMuchAtOnce
+from kepler_train.collect.refusals import TooMuchAtOnce, TooSlow
 from kepler_train.collect.samples import schema
 from kepler_train.errors import TryAgain, UserError
 from kepler_train.simulate.promapi import Api
@@ -155,35 +156,69 @@ TOO_LARGE = [
 
 
 @pytest.mark.parametrize(("status", "text"), TOO_LARGE)
-def test_every_servers_word_for_too_large_makes_chunks_smaller(
-    status: int, text: str, store: Store, spec: MakeSpec, tmp_path: Path
-) -> None:
-    body = error(text) if status != 413 else b"<html>Request Entity Too Large</html>"
-    kind = "application/json" if status != 413 else "text/html"
-    with refusing_long_ranges(store, 1_800_000, Answer(body, status, kind)) as server:
-        figures = query_samples(spec(server.url, END - 7200, END, energy_sources="rapl-sysfs"), tmp_path)
-    assert collected(tmp_path) == held(store, WANTED, END - 7200, END)
-    assert figures["retries"] == 0  # the same request would be refused again
+def test_every_servers_word_for_too_large_is_understood(status: int, text: str) -> None:
+    reply = Reply(error(text), status) if status != 413 else Reply(b"<html>", 413, {"Content-Type": "text/html"})
+    with scripted(lambda _: reply) as server, pytest.raises(TooMuchAtOnce):
+        Prometheus(server.url).raw("m", 0, 60)
+    assert len(server.requests) == 1  # the same request would be refused again
+
+
+TOO_SLOW = [
+    (503, error("query timed out in expression evaluation", "timeout")),
+    (504, b"<html>504 Gateway Time-out</html>"),
+    (500, error("context deadline exceeded", "internal")),
+    (503, error("the query exceeds the timeout -search.maxQueryDuration=30s")),
+]
+
+
+@pytest.mark.parametrize(("status", "body"), TOO_SLOW)
+def test_every_servers_word_for_too_slow_is_understood(status: int, body: bytes) -> None:
+    with (
+        stamina.set_testing(True, attempts=2),
+        scripted(lambda _: Reply(body, status)) as server,
+        pytest.raises(TooSlow),
+    ):
+        Prometheus(server.url).raw("m", 0, 60)
+    assert len(server.requests) == 2  # it might have been a passing trouble
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        Answer(error("query timed out in expression evaluation", "timeout"), 503),
-        Answer(b"<html>504 Gateway Time-out</html>", 504, "text/html"),
-        Answer(error("context deadline exceeded", "internal"), 500),
-    ],
+    "answer", [Answer(error(TOO_LARGE[0][1]), 422), Answer(error("query timed out", "timeout"), 503)]
 )
-def test_a_timeout_that_stays_makes_chunks_smaller(
+def test_what_is_too_large_or_too_slow_for_the_server_is_asked_for_in_halves(
     answer: Answer, store: Store, spec: MakeSpec, tmp_path: Path
 ) -> None:
-    with (
-        stamina.set_testing(True, attempts=2),
-        refusing_long_ranges(store, 1_800_000, answer) as server,
-    ):
-        figures = query_samples(spec(server.url, END - 7200, END, energy_sources="rapl-sysfs"), tmp_path)
+    with stamina.set_testing(True, attempts=2), refusing_long_ranges(store, 1_800_000, answer) as server:
+        query_samples(spec(server.url, END - 7200, END, energy_sources="rapl-sysfs"), tmp_path)
     assert collected(tmp_path) == held(store, WANTED, END - 7200, END)
-    assert figures["retries"] > 0  # it might have been a passing trouble
+
+
+def test_series_too_many_to_list_at_once_are_listed_for_halves_of_the_window(
+    store: Store, spec: MakeSpec, tmp_path: Path
+) -> None:
+    api = Api(store)
+
+    def handle(path: str, given: dict[str, list[str]]) -> Answer:
+        found = Answer(api.answer(path, given).encode())
+        if path.endswith("/series") and found.body.count(b"__name__") > 60:
+            return Answer(error("the number of matching timeseries exceeds 60"), 422)
+        return found
+
+    with Server(handle) as server:
+        figures = query_samples(spec(server.url), tmp_path)
+    expected = held(store, [*WANTED, "kepler_node_platform_joules_total"])
+    assert collected(tmp_path) == expected
+    assert max(map(len, expected.values())) > 60
+    assert figures["series"] == sum(map(len, expected.values()))
+
+
+def test_a_node_that_is_not_there_is_said(
+    store: Store, spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with prometheus_server(store) as server:
+        query_samples(spec(server.url, END - 600, END, nodes="node-0,node-7"), tmp_path)
+    said = [line for line in capsys.readouterr().out.splitlines() if "warning" in line]
+    assert said == ["warning: query: Prometheus has no energy counters of node-7 in the window."]
 
 
 def test_a_server_that_always_times_out_is_given_up_soon(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
@@ -200,8 +235,6 @@ def labelled(*names: str) -> dict[str, Any]:
 
 
 def test_a_label_that_appears_during_the_query_is_not_lost_in_silence(spec: MakeSpec, tmp_path: Path) -> None:
-    import json
-
     def answer(request: Request) -> Reply:
         if request.path.endswith("/series"):
             return Reply(json.dumps({"status": "success", "data": [labelled()]}).encode())
@@ -215,9 +248,7 @@ def test_a_label_that_appears_during_the_query_is_not_lost_in_silence(spec: Make
 def test_a_warning_is_said_once_however_often_it_comes(
     spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import json
-
-    monkeypatch.setattr(cutting, "LONGEST", 600_000)
+    monkeypatch.setattr(cutting, "LONGEST", 3_600_000)
 
     def answer(request: Request) -> Reply:
         warned = {"status": "success", "warnings": ["a store is out of reach"]}
@@ -228,7 +259,7 @@ def test_a_warning_is_said_once_however_often_it_comes(
 
     with scripted(answer) as server:
         query_samples(spec(server.url, dialect="legacy", energy_sources="acpi"), tmp_path)
-    assert len(server.requests) > 100
+    assert len(server.requests) > 20
     warnings = [line for line in capsys.readouterr().out.splitlines() if "warn" in line]
     assert warnings == [f"warning: Prometheus at {server.url} warns: a store is out of reach"]
 
