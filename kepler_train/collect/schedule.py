@@ -27,16 +27,24 @@ class Phase(BaseModel):
     name: str = ""
     load: str = Field(min_length=1)
     instances: int = 0
-    frequency_mhz: float | None = Field(None, description="CPU frequency that was asked for; None: the governor's.")
-    frequency_seen_mhz: float | None = Field(None, description="Mean over all CPUs and the phase, as the kernel says.")
+    frequency_mhz: float | None = Field(
+        default=None, description="CPU frequency that was asked for; None: the governor's."
+    )
+    frequency_seen_mhz: float | None = Field(
+        default=None, description="Mean over all CPUs and the phase, as the kernel says."
+    )
     node: str = ""
     start: Time
     end: Time
     status: Status = "done"
-    reason: str = Field("", description="What did not go as planned, in one sentence.")
-    exit_code: int | None = Field(None, description="Of the load; of the first instance that failed, if one did.")
-    bogo_ops: int | None = Field(None, description="Work done as stress-ng counts it, summed over the instances.")
-    command: list[str] = Field([], description="What was started, once for each instance.")
+    reason: str = Field(default="", description="What did not go as planned, in one sentence.")
+    exit_code: int | None = Field(
+        default=None, description="Of the load; of the first instance that failed, if one did."
+    )
+    bogo_ops: int | None = Field(
+        default=None, description="Work done as stress-ng counts it, summed over the instances."
+    )
+    command: list[str] = Field(default=[], description="What was started, once for each instance.")
 
 
 def _in_order(phases: list[Phase]) -> list[Phase]:
@@ -55,7 +63,9 @@ class Schedule(BaseModel):
     machine_id: str = ""
     machine: MachineSpec | None = None
     phases: Annotated[list[Phase], AfterValidator(_in_order)] = []
-    notes: list[str] = Field([], description="What a reader of the phases must know, as that no frequency was set.")
+    notes: list[str] = Field(
+        default=[], description="What a reader of the phases must know, as that no frequency was set."
+    )
 
     def labelled(self) -> Iterator[Phase]:
         """The phases that say which load ran: those that ran whole."""
