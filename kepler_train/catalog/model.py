@@ -127,6 +127,7 @@ class FeatureNames(Entry):
     """How one dialect of Kepler names features: by a template, or one by one."""
 
     container: str | None = None
+    lacks: list[str] = []
     process: str | None = None
     process_labels: list[str]
     package_ratio: str | None = None
@@ -203,6 +204,9 @@ class Catalog(Entry):
                 raise ValueError(
                     f"dialect {name}: {unknown_name('feature group', dialect.default_group, self.feature_groups)}"
                 )
+            for feature_set in dialect.features.lacks:
+                if feature_set not in self.feature_sets:
+                    raise ValueError(f"dialect {name}: {unknown_name('feature set', feature_set, self.feature_sets)}")
         for name in self.exporter_features:
             if name not in features:
                 raise ValueError(f"exporter feature {name}: {unknown_name('feature', name, sorted(features))}")
@@ -244,6 +248,13 @@ class Catalog(Entry):
     def is_counter(self, metric: str) -> bool:
         """Whether a metric only grows, but for resets."""
         return self.kind_of(metric) == "counter"
+
+    def metrics_of(self, feature: str, dialect: Dialect) -> list[str]:
+        """The metrics that hold a feature, of which one is enough; none where the dialect has none."""
+        if feature in self.exporter_features:
+            return [self.exporter_features[feature].metric]
+        lacking = {name for feature_set in dialect.features.lacks for name in self.feature_sets[feature_set]}
+        return [] if feature in lacking else dialect.features.metrics_of(feature)
 
     def served_source(self, name: str) -> str:
         """The source that models are filed under: any RAPL, and none, is served as rapl-sysfs."""

@@ -71,9 +71,8 @@ def feature_metrics(spec: RunSpec, group: str, dialect: Dialect) -> dict[str, li
 def _metrics_of(spec: RunSpec, feature: str, dialect: Dialect) -> list[str]:
     if feature in spec.thirdparty_metrics:
         return [feature]
-    if feature in catalog().exporter_features:
-        return [catalog().exporter_features[feature].metric]
-    return [prefixed(metric, spec) for metric in dialect.features.metrics_of(feature)]
+    metrics = catalog().metrics_of(feature, dialect)
+    return metrics if feature in catalog().exporter_features else [prefixed(metric, spec) for metric in metrics]
 
 
 def prefixed(metric: str, spec: RunSpec) -> str:

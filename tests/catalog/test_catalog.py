@@ -58,6 +58,12 @@ def test_the_current_dialect_has_no_hardware_counters():
     assert catalog().dialect("current").features.metrics_of("cpu_cycles") == []
 
 
+def test_the_legacy_dialect_has_no_cpu_seconds_but_any_kepler_may_have_node_exporter_beside_it():
+    legacy = catalog().dialect("legacy")
+    assert catalog().metrics_of("cpu_seconds", legacy) == []
+    assert catalog().metrics_of("node_page_faults", legacy) == ["node_vmstat_pgfault"]
+
+
 def test_a_metric_counts_as_the_catalog_says_else_by_its_name():
     assert catalog().is_counter("node_vmstat_pgfault")
     assert catalog().is_counter("anything_total")
