@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import reprlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from kepler_train.collect.sample_text import Form, form_of, parse, spans
 from kepler_train.collect.strict_json import Truncated
 from kepler_train.errors import DataError
 
-__all__ = ["Answer", "Cut", "Samples", "Truncated", "decode_answer", "decode_series", "parts_of"]
+__all__ = ["Answer", "Cut", "Samples", "Truncated", "decode_answer", "decode_series", "in_order", "parts_of"]
 
 Labels = dict[str, str]
 Floats = npt.NDArray[np.float64]
@@ -26,7 +27,7 @@ _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
 _PART = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Samples:
     """One series: times (Unix ms) in order, each once, and their values; `doubled` repeated times were dropped."""
 
@@ -46,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Stands for the samples that were cut out of JSON: the first, the second …"""
+    """Stands for the samples that were cut out of JSON: the first (0), the second and so on."""
 
     number: int
 
@@ -115,9 +116,7 @@ def parts_of(series: Any) -> tuple[Labels, list[Any] | Cut]:
         raise _unreadable(labels, "its labels are not Unicode text") from None
     samples = series.get("values", [] if "histograms" in series else None)
     if not isinstance(samples, list | Cut):
-        raise _unreadable(
-            labels, f"{samples!r} is not a list of values" if "values" in series else "'values' is missing"
-        )
+        raise _unreadable(labels, "'values' is not a list" if "values" in series else "'values' is missing")
     return labels, samples
 
 
@@ -138,12 +137,19 @@ def _decode_part(part: list[tuple[Labels, list[Any] | bytes]], form: Form | None
     texts = [samples for _, samples in part if isinstance(samples, bytes)]
     parsed = parse(texts, form) if form and part and len(texts) == len(part) else None
     if parsed:
-        yield from _series([labels for labels, _ in part], *parsed)
+        times, values, counts = parsed
+        yield from in_order([labels for labels, _ in part], _stamps(part[0][0], times), values, counts)
         return
     for labels, samples in part:
-        pairs = strict_json.loads(b"[[" + samples + b'"]]') if isinstance(samples, bytes) else samples
-        times, values = _numbers(labels, pairs)
-        yield from _series([labels], times, values, [len(times)])
+        times, values = _numbers(labels, _pairs(labels, samples) if isinstance(samples, bytes) else samples)
+        yield from in_order([labels], _stamps(labels, times), values, [len(times)])
+
+
+def _pairs(labels: Labels, text: bytes) -> Any:
+    try:
+        return strict_json.decoder().decode(f'[[{text.decode()}"]]')
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(labels, str(error)) from None
 
 
 def _numbers(labels: Labels, pairs: list[Any]) -> tuple[Floats, Floats]:
@@ -159,21 +165,26 @@ def _numbers(labels: Labels, pairs: list[Any]) -> tuple[Floats, Floats]:
 def _number(value: Any, kind: Any) -> float:
     # Python takes True for 1 and "1_0" for 10.
     if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, str) and "_" in value):
-        raise TypeError(f"{value!r} is not a number")
+        raise TypeError(f"{reprlib.repr(value)} is not a number")
     return float(value)
 
 
-def _series(series: list[Labels], times: Floats, values: Floats, counts: list[int]) -> Iterator[Samples]:
-    """Series that lie one after the other: each sorted by time, and of samples with the same time the first."""
+def _stamps(labels: Labels, times: Floats) -> npt.NDArray[np.int64]:
+    """Unix ms of Unix s: Prometheus prints ms as a decimal fraction, and rounding gives the scrape's own stamp back."""
     if len(times) and not (times.min() >= _EARLIEST and times.max() <= _LATEST):
-        raise _unreadable(series[0], "a time is not within the years 1 to 9999")
-    # Prometheus prints milliseconds as a decimal fraction; rounding gives the scrape's own stamp back.
-    stamps = np.rint(times * 1000).astype(np.int64)
+        raise _unreadable(labels, "a time is not within the years 1 to 9999")
+    return np.rint(times * 1000).astype(np.int64)
+
+
+def in_order(
+    series: list[Labels], times: npt.NDArray[np.int64], values: Floats, counts: list[int]
+) -> Iterator[Samples]:
+    """Series whose samples lie one after the other: each sorted by time, of equal times only the first."""
     ends = np.cumsum(counts)
-    backwards = np.flatnonzero(stamps[1:] <= stamps[:-1]) + 1
+    backwards = np.flatnonzero(times[1:] <= times[:-1]) + 1
     unsorted = set(np.searchsorted(ends, np.setdiff1d(backwards, ends), side="right").tolist())
     for number, (labels, end, count) in enumerate(zip(series, ends.tolist(), counts, strict=True)):
-        own, read = stamps[end - count : end], values[end - count : end]
+        own, read = times[end - count : end], values[end - count : end]
         if number not in unsorted:
             yield Samples(labels, own, read)
         else:

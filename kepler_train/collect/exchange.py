@@ -5,78 +5,100 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO, TextIO
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from kepler_train.collect.samples import Series, metrics_in, read_series, schema, table
-from kepler_train.errors import DataError, UserError
+from kepler_train.collect.query_file import QueryFile
+from kepler_train.collect.samples import Series, metrics_in, schema, series_in_parts, table, writer
+from kepler_train.errors import DataError, KeplerTrainError, UserError
 
 # What a metric may be called, and so what a file may be called: never a path.
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,200}")
 _NAME = "__name__"
+_GZIP = b"\x1f\x8b"
+_NO_NUMBERS = {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}
+_LEAST_PLAIN, _LEAST_LARGE = 1e-6, 1e21  # what lies outside is written with an exponent
 
 
 def import_json(file: Path, out: Path) -> None:
-    """Write the samples of a `kepler_query.json` as a Parquet file per metric."""
-    content = _read(file)
-    for metric, series in content.items():
-        if not _METRIC.fullmatch(metric):
-            raise UserError(f"{file}: {metric!r} is not the name of a metric.")
-        if not isinstance(series, list):
-            raise UserError(f"{file}: {metric} is not a list of series.")
-        labels = {name for one in series for name in _labels(one, metric, file)} - {_NAME}
-        try:
-            rows = table(series, schema(metric, labels))
-        except DataError as error:
-            raise DataError(f"{file}: {error}") from None
-        if len(rows):
-            pq.write_table(rows, out / f"{metric}.parquet", compression="zstd")
+    """Write the samples of a `kepler_query.json`, plain or packed by gzip, as a Parquet file per metric."""
+    try:
+        with _opened(file) as source:
+            _import(QueryFile(source), out)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(f"{file} is cut short or not packed by gzip: {error}.") from None
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file} is cut short or not JSON: {error}.") from None
+    except KeplerTrainError as error:
+        raise type(error)(f"{file}: {error}") from None
     if not metrics_in(out):
         raise DataError(f"{file} has no samples.")
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise UserError(f"{file} is cut short or not JSON: {error}.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{file} is not a query: a list of series by metric is expected.")
-    return content
+def _import(content: QueryFile, out: Path) -> None:
+    for metric, series in content.metrics():
+        if not _METRIC.fullmatch(metric):
+            raise UserError(f"{metric!r} is not the name of a metric.")
+        columns = schema(metric, {name for labels, _ in series for name in labels} - {_NAME})
+        parts = (table(part, columns) for part in content.decoded(series))
+        filled = (rows for rows in parts if len(rows))
+        first = next(filled, None)
+        if first is not None:
+            with writer(out, columns) as parquet:
+                parquet.write_table(first)
+                for rows in filled:
+                    parquet.write_table(rows)
 
 
-def _labels(one: Any, metric: str, file: Path) -> dict[str, str]:
-    labels = one.get("metric") if isinstance(one, dict) else None
-    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
-        raise UserError(f"{file}: a series of {metric} has no labels.")
-    return labels
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    with file.open("rb") as source, tempfile.TemporaryFile() as unpacked:
+        if source.read(len(_GZIP)) != _GZIP:
+            yield source
+            return
+        source.seek(0)
+        with gzip.open(source) as packed:
+            shutil.copyfileobj(packed, unpacked, 1 << 20)
+        yield unpacked
 
 
 def export_json(samples: Path, file: Path) -> None:
-    """Write a folder of samples as `kepler_query.json`, a metric at a time."""
+    """Write a folder of samples as `kepler_query.json`, a part of a metric at a time."""
     with file.open("w", encoding="utf-8") as out:
         out.write("{")
         for number, metric in enumerate(metrics_in(samples)):
-            series = [_as_answer(one, metric) for one in read_series(samples, metric)]
-            out.write(f"{',' if number else ''}\n{json.dumps(metric)}: {json.dumps(series)}")
+            out.write(f"{',' if number else ''}\n{json.dumps(metric)}: [")
+            for place, series in enumerate(series_in_parts(samples, metric)):
+                out.write(", " if place else "")
+                _write_series(out, metric, series)
+            out.write("]")
         out.write("\n}\n")
 
 
-def _as_answer(series: Series, metric: str) -> dict[str, Any]:
-    times = [int(time) if time == int(time) else time for time in series.times.tolist()]
-    values = [_text(value) for value in series.values.tolist()]
-    return {"metric": {_NAME: metric, **series.labels}, "values": list(zip(times, values, strict=True))}
+def _write_series(out: TextIO, metric: str, series: Series) -> None:
+    out.write(f'{{"metric": {json.dumps({_NAME: metric, **series.labels})}, "values": [')
+    times, values = map(_text, series.times.tolist()), map(_text, series.values.tolist())
+    out.write(", ".join([f'[{time}, "{value}"]' for time, value in zip(times, values, strict=True)]))
+    out.write("]}")
 
 
-def _text(value: float) -> str:
+def _text(number: float) -> str:
     """A number as Prometheus prints it: the shortest text that reads back as the same number."""
-    if not np.isfinite(value):
-        return "NaN" if np.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-    return repr(value).removesuffix(".0")
+    text = repr(number)
+    if text.endswith(".0"):
+        return text[:-2]
+    if "e" in text and _LEAST_PLAIN <= abs(number) < _LEAST_LARGE:
+        return np.format_float_positional(number, trim="-")
+    return _NO_NUMBERS.get(text, text)

@@ -9,17 +9,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kepler_train.collect.chunks import Asked, Chunk, chunks
-from kepler_train.collect.decoding import Answer, Samples
-from kepler_train.collect.prometheus import LARGEST_ANSWER, Prometheus
+from kepler_train.collect.chunks import SHORTEST, Asked, Chunk, chunks
+from kepler_train.collect.decoding import Answer
+from kepler_train.collect.nodes import own_node
+from kepler_train.collect.prometheus import LARGEST_ANSWER, Labels, Prometheus
 from kepler_train.collect.refusals import TooMuchAtOnce, TooSlow
-from kepler_train.collect.samples import VALUE, schema, table
+from kepler_train.collect.samples import VALUE, schema, table, writer
 from kepler_train.collect.wanted import Wanted
 from kepler_train.errors import DataError, TryAgain
 from kepler_train.events import progress, say, warn
@@ -66,15 +66,33 @@ def query(
 def _asked_for(
     server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, step: int, pool: ThreadPoolExecutor
 ) -> list[Asked]:
-    """The metrics that have series in the window."""
+    """The metrics that have series in the window; a node of which there is no energy is said to be missing."""
+    there: set[str] = set()
 
     def look(metric: str) -> Asked:
         selector = want.selector(metric, nodes)
-        labels = server.series(selector, start, end)
+        labels = _series(server, selector, start, end)
+        if metric in want.energy:
+            there.update(own_node(one, want.node_label) for one in labels)
         names = {name for one in labels for name in one} - {"__name__"}
         return Asked(metric, selector, schema(metric, names), len(labels), step)
 
-    return [asked for asked in pool.map(look, want.metrics) if asked.series]
+    asked = [one for one in pool.map(look, want.metrics) if one.series]
+    if there and (missing := [node for node in nodes if node not in there]):
+        warn(f"query: Prometheus has no energy counters of {', '.join(missing)} in the window.")
+    return asked
+
+
+def _series(server: Prometheus, selector: str, start: float, end: float) -> list[Labels]:
+    """The series of the window; where they are too many for one answer, those of its halves."""
+    try:
+        return server.series(selector, start, end)
+    except (TooMuchAtOnce, TooSlow):
+        if end - start <= SHORTEST / 1000:
+            raise
+    middle = round((start + end) / 2, 3)
+    both = [*_series(server, selector, start, middle), *_series(server, selector, middle, end)]
+    return [dict(labels) for labels in {tuple(sorted(one.items())) for one in both}]
 
 
 def _check_energy(server: Prometheus, want: Wanted, nodes: list[str], found: set[str]) -> None:
@@ -105,13 +123,11 @@ def _download(
     with progress("query", len(asked) * (end - start) / _MS_PER_HOUR, "hours of metrics") as shown:
         for metric, of_metric in itertools.groupby(_fetched(server, ahead, pool), lambda one: one[0].asked.metric):
             with ExitStack() as file:
-                writer: pq.ParquetWriter | None = None
+                parquet: pq.ParquetWriter | None = None
                 for chunk, rows in of_metric:
                     if rows.samples:
-                        writer = writer or file.enter_context(
-                            pq.ParquetWriter(out / f"{metric}.parquet", chunk.asked.columns, compression="zstd")
-                        )
-                        writer.write_table(rows.table)
+                        parquet = parquet or file.enter_context(writer(out, chunk.asked.columns))
+                        parquet.write_table(rows.table)
                         found[metric] = found.get(metric, 0) + rows.samples
                     doubled += rows.doubled
                     shown.advance(chunk.length / _MS_PER_HOUR, f"{sum(found.values()):,} samples")
@@ -151,7 +167,7 @@ def _fetch(server: Prometheus, chunk: Chunk) -> Rows | tuple[Chunk, Chunk]:
     samples = sum(len(one.times) for one in answer.series)
     chunk.asked.saw(samples, chunk.length)
     _check_labels(server, chunk.asked, answer)
-    rows = table(_as_before(answer.series), chunk.asked.columns, chunk.after / 1000, chunk.until / 1000)
+    rows = table(answer.series, chunk.asked.columns, chunk.after / 1000, chunk.until / 1000)
     kept = pc.sum(pc.list_value_length(rows.column(VALUE))).as_py() or 0
     return Rows(rows, kept, sum(one.doubled for one in answer.series))
 
@@ -175,10 +191,3 @@ def _check_labels(server: Prometheus, asked: Asked, answer: Answer) -> None:
             f"Prometheus at {server.url} has got series of {asked.metric} with new labels during the query"
             f" ({', '.join(sorted(new))}): run it again."
         )
-
-
-def _as_before(series: list[Samples]) -> list[dict[str, Any]]:
-    return [
-        {"metric": one.labels, "values": list(zip((one.times / 1000).tolist(), one.values.tolist(), strict=True))}
-        for one in series
-    ]

@@ -67,6 +67,14 @@ def spans(text: bytes, form: Form) -> Iterator[tuple[int, int]]:
         at = text.find(form.start, first)
 
 
+def unfinished(text: bytes, form: Form, begin: int) -> int:
+    """Where, after `begin`, samples start that may go on beyond the end of `text`, or only their `start` may."""
+    at = text.rfind(form.start, begin)
+    if at >= 0 and text.find(form.end, at) < 0 and text.find(b"{", at) < 0:
+        return max(begin, at - 1)  # with the sign before it, which may make it a part of a string
+    return max(begin, len(text) - len(form.start))
+
+
 def parse(texts: Sequence[bytes], form: Form) -> tuple[Floats, Floats, list[int]] | None:
     """Times (Unix s) and values of all series, and how many each has; None when a text is not just pairs."""
     lines = [text.replace(form.between, b"\n") for text in texts]
@@ -82,14 +90,18 @@ def parse(texts: Sequence[bytes], form: Form) -> tuple[Floats, Floats, list[int]
         table = csv.read_csv(pa.BufferReader(rows), options, _AS_TEXT, _AS_NUMBERS)
     except pa.ArrowInvalid:
         return None
-    times, values = (column.to_numpy() for column in table.columns)
+    times, values = _floats(table.column("t")), _floats(table.column("v"))
     if len(times) != sum(counts) or (b"(" in rows and np.isnan(values).any()):  # nan(1) is one in C only
         return None
     return times, values, counts
 
 
+def _floats(column: pa.ChunkedArray) -> Floats:
+    return np.from_dlpack(column.combine_chunks())  # type: ignore[return-value]  # to_numpy would import pandas
+
+
 def _like_json(rows: bytes, expected: int) -> bool:
-    """Whether nothing is there that passes for a number but is not JSON: 01, +1, .5, 5., a tab, a byte order mark."""
+    """Whether nothing is there that passes for a number but is not JSON: 01, +1, .5, 5., tabs."""
     signs = np.frombuffer(rows, dtype=np.uint8)
     ends = np.flatnonzero(signs == ord("\n"))
     first = signs[np.concatenate([[0], ends[:-1] + 1])]
@@ -100,6 +112,7 @@ def _like_json(rows: bytes, expected: int) -> bool:
         and _digits(signs[dots - 1])
         and _digits(signs[dots + 1])
         and b"\t" not in rows
+        and b"\r" not in rows
     )
 
 

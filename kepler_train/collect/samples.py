@@ -1,86 +1,104 @@
 """Raw samples on disk: a Parquet file per metric, a row per series and chunk of time.
 
-Labels are dictionary-coded columns; `time` (ms, UTC) and `value` are lists of equal length, sorted by time. A row
-group is one chunk of time, so a reader needs the memory of a chunk, not of the window.
+Labels are dictionary-coded columns; `time` (ms, UTC) and `value` are lists of equal length, sorted by time; `doubled`
+counts the samples that were dropped because their series had one of the same time. A row group is one chunk, so a
+reader needs the memory of a chunk, not of the window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kepler_train.collect.decoding import Samples, in_order
 from kepler_train.errors import DataError, UserError
 
-TIME, VALUE = "time", "value"
+TIME, VALUE, DOUBLED = "time", "value", "doubled"
+_LABEL = "label."
 # A step of up to this many scrape intervals ends in a late scrape; a longer one is a gap, since one is missing.
 LATE = 1.75
 
 
 def schema(metric: str, labels: Iterable[str]) -> pa.Schema:
     """The columns of a metric's file."""
-    fields = [pa.field(f"label.{name}", pa.dictionary(pa.int32(), pa.string())) for name in sorted(labels)]
+    fields = [pa.field(f"{_LABEL}{name}", pa.dictionary(pa.int32(), pa.string())) for name in sorted(labels)]
     fields.append(pa.field(TIME, pa.list_(pa.timestamp("ms", tz="UTC"))))
     fields.append(pa.field(VALUE, pa.list_(pa.float64())))
+    fields.append(pa.field(DOUBLED, pa.int64()))
     return pa.schema(fields, metadata={"metric": metric})
 
 
-def table(series: list[dict[str, Any]], columns: pa.Schema, after: float = -np.inf, until: float = np.inf) -> pa.Table:
-    """Rows of one chunk from a Prometheus answer: the samples with after < time ≤ until (Unix s)."""
-    rows: list[tuple[Mapping[str, str], npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
-    for one in series:
-        labels, times, values = _decoded(one, columns)
-        inside = (times > np.rint(after * 1000)) & (times <= np.rint(until * 1000))
-        if inside.any():
-            rows.append((labels, times[inside], values[inside]))
-    offsets = np.concatenate([[0], np.cumsum([len(times) for _, times, _ in rows])]).astype(np.int32)
-    times = np.concatenate([times for _, times, _ in rows]) if rows else np.array([], dtype=np.int64)
-    values = np.concatenate([values for _, _, values in rows]) if rows else np.array([], dtype=np.float64)
-    arrays: list[pa.Array] = [
-        pa.array([labels.get(name.removeprefix("label.")) for labels, _, _ in rows], pa.string()).dictionary_encode()
+def writer(folder: Path, columns: pa.Schema) -> pq.ParquetWriter:
+    """A new file of a metric: times as differences and values byte by byte, which packs them twice as well."""
+    metric = columns.metadata[b"metric"].decode()
+    return pq.ParquetWriter(
+        folder / f"{metric}.parquet",
+        columns,
+        compression="zstd",
+        use_dictionary=[name for name in columns.names if _is_label(name)],
+        column_encoding={f"{TIME}.list.element": "DELTA_BINARY_PACKED", f"{VALUE}.list.element": "BYTE_STREAM_SPLIT"},
+    )
+
+
+def table(series: Sequence[Samples], columns: pa.Schema, after: float = -np.inf, until: float = np.inf) -> pa.Table:
+    """Rows of one chunk: of each series the samples with after < time ≤ until (Unix s)."""
+    inside = [(one, *_inside(one.times, after, until)) for one in series]
+    rows = [(one, first, last) for one, first, last in inside if first < last]
+    lengths = [last - first for _, first, last in rows]
+    offsets = _array(pa.int32(), np.cumsum([0, *lengths], dtype=np.int32))
+    times = np.concatenate([np.empty(0, np.int64), *(one.times[first:last] for one, first, last in rows)])
+    values = np.concatenate([np.empty(0), *(one.values[first:last] for one, first, last in rows)])
+    arrays = [
+        _coded([one.labels.get(name.removeprefix(_LABEL)) for one, _, _ in rows])
         for name in columns.names
-        if name.startswith("label.")
+        if _is_label(name)
     ]
-    arrays.append(pa.ListArray.from_arrays(offsets, pa.array(times).cast(pa.timestamp("ms", tz="UTC"))))
-    arrays.append(pa.ListArray.from_arrays(offsets, pa.array(values)))
+    arrays.append(pa.ListArray.from_arrays(offsets, _array(columns.field(TIME).type.value_type, times)))
+    arrays.append(pa.ListArray.from_arrays(offsets, _array(pa.float64(), values)))
+    arrays.append(_array(pa.int64(), np.array([one.doubled for one, _, _ in rows], dtype=np.int64)))
     return pa.table(arrays, schema=columns)
 
 
-def _decoded(
-    one: dict[str, Any], columns: pa.Schema
-) -> tuple[Mapping[str, str], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Labels, times (ms) and values of one series of an answer, sorted by time, each time once."""
-    try:
-        labels, pairs = one["metric"], one["values"]
-        # Prometheus prints milliseconds as a decimal fraction; rounding gives the scrape's own stamp back.
-        times = np.rint(np.array([time for time, _ in pairs], dtype=np.float64) * 1000).astype(np.int64)
-        values = np.array([value for _, value in pairs]).astype(np.float64)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        metric = (columns.metadata or {}).get(b"metric", b"a metric").decode()
-        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"A series of {metric} cannot be read: {said}.") from None
-    if (np.diff(times) <= 0).any():
-        times, first = np.unique(times, return_index=True)
-        values = values[first]
-    return labels, times, values
+def _array(kind: pa.DataType, *parts: npt.NDArray[Any] | bytes, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """A column as it lies in memory: pa.array would import pandas, which takes half a second and 50 MB."""
+    length = len(parts[0]) - (kind == pa.string())
+    mask = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, length, [mask, *map(pa.py_buffer, parts)])
 
 
+def _coded(words: Sequence[str | None]) -> pa.DictionaryArray:
+    """Words as numbers of the different ones among them."""
+    numbers: dict[str, int] = {}
+    codes = np.array([-1 if word is None else numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int32)
+    texts = [word.encode() for word in numbers]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(
+        _array(pa.int32(), codes, valid=codes >= 0), _array(pa.string(), ends, b"".join(texts))
+    )
+
+
+def _inside(times: npt.NDArray[np.int64], after: float, until: float) -> tuple[int, int]:
+    first = times.searchsorted(round(after * 1000), side="right") if np.isfinite(after) else 0
+    last = times.searchsorted(round(until * 1000), side="right") if np.isfinite(until) else len(times)
+    return int(first), int(last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """One series: its labels, times (Unix s) and values, sorted by time without doubles."""
+    """One series: its labels, times (Unix s) and values, sorted by time; `doubled` repeated times were dropped."""
 
-    __slots__ = ("labels", "times", "values")
-
-    def __init__(
-        self, labels: Mapping[str, str], times: npt.NDArray[np.float64], values: npt.NDArray[np.float64]
-    ) -> None:
-        self.labels, self.times, self.values = labels, times, values
+    labels: Mapping[str, str]
+    times: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]
+    doubled: int = 0
 
 
 def read_series(folder: Path, metric: str) -> list[Series]:
@@ -89,23 +107,78 @@ def read_series(folder: Path, metric: str) -> list[Series]:
     if not file.exists():
         return []
     content = _read(file)
-    names = [name for name in content.column_names if name.startswith("label.")]
+    return list(_series(content, *_series_of_rows(content)))
+
+
+def series_in_parts(folder: Path, metric: str, most: int = 2_000_000) -> Iterator[Series]:
+    """The series of a metric one after the other, with the memory of about `most` samples."""
+    with pq.ParquetFile(folder / f"{metric}.parquet") as file:
+        numbers, labels = _series_of_rows(file.read([name for name in file.schema_arrow.names if _is_label(name)]))
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        of_groups = np.split(numbers, np.cumsum([group.num_rows for group in groups])[:-1])
+        samples = sum(map(_samples_in, groups))
+        at_once = max(1, most * len(labels) // max(samples, 1))
+        for first in range(0, len(labels), at_once):
+            last = min(first + at_once, len(labels))
+            wanted = [(own >= first) & (own < last) for own in of_groups]
+            rows = [file.read_row_group(group).filter(mask) for group, mask in enumerate(wanted) if mask.any()]
+            yield from _series(pa.concat_tables(rows), numbers[np.concatenate(wanted)] - first, labels[first:last])
+
+
+def _samples_in(group: pq.RowGroupMetaData) -> int:
+    columns = map(group.column, range(group.num_columns))
+    return sum(column.num_values for column in columns if column.path_in_schema.startswith(f"{VALUE}."))
+
+
+def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict[str, str]]) -> Iterator[Series]:
+    """Series from rows, of which each belongs to the series with its number."""
+    if (np.diff(numbers) < 0).any():
+        order = np.argsort(numbers, kind="stable")  # the rows of a series one after the other, as they were written
+        content, numbers = content.take(order), numbers[order]
+    times, values = (content.column(name).combine_chunks() for name in (TIME, VALUE))
+    lengths, stamps = times.value_lengths().to_numpy(), times.flatten().cast(pa.int64()).to_numpy()
+    counts, dropped = (
+        np.bincount(numbers, weights, len(labels)).astype(int).tolist() for weights in (lengths, _doubled(content))
+    )
+    for one, before in zip(in_order(labels, stamps, values.flatten().to_numpy(), counts), dropped, strict=True):
+        yield Series(one.labels, one.times / 1000.0, one.values, one.doubled + before)
+
+
+def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict[str, str]]]:
+    """For each row the number of its series, and the labels of each series, in the order of their first rows."""
+    names = [name for name in content.column_names if _is_label(name)]
+    columns = [content.column(name).dictionary_encode().unify_dictionaries().combine_chunks() for name in names]
+    codes = [column.indices.fill_null(-1).to_numpy().astype(np.int64) for column in columns]
+    numbers = np.zeros(len(content), dtype=np.int64)
+    for own, column in zip(codes, columns, strict=True):
+        numbers = np.unique(numbers * (len(column.dictionary) + 1) + own + 1, return_inverse=True)[1]
+    _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    words = [column.dictionary.to_pylist() for column in columns]
     labels = [
-        {name.removeprefix("label."): value for name, value in row.items() if value is not None}
-        for row in content.select(names).to_pylist()
+        {
+            name.removeprefix(_LABEL): known[own[row]]
+            for name, own, known in zip(names, codes, words, strict=True)
+            if own[row] >= 0
+        }
+        for row in np.sort(first).tolist()
     ]
-    pieces: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for row, own in enumerate(labels):
-        pieces.setdefault(tuple(sorted(own.items())), []).append(row)
-    content = content.combine_chunks()
-    times, values = content.column(TIME), content.column(VALUE)
-    found = []
-    for key, rows in pieces.items():
-        stamps = np.concatenate([times[row].values.cast(pa.int64()).to_numpy() for row in rows])
-        readings = np.concatenate([values[row].values.to_numpy() for row in rows])
-        stamps, first = np.unique(stamps, return_index=True)
-        found.append(Series(dict(key), stamps / 1000.0, readings[first]))
-    return found
+    return rank[numbers], labels
+
+
+def _is_label(name: str) -> bool:
+    return name.startswith(_LABEL)
+
+
+def _doubled(content: pa.Table) -> npt.NDArray[np.int64]:
+    there = DOUBLED in content.column_names  # not in the files of earlier versions
+    counts: npt.NDArray[np.int64] = content.column(DOUBLED).to_numpy() if there else np.zeros(len(content), np.int64)
+    return counts
+
+
+def doubled_in(folder: Path, metric: str) -> int:
+    """How many samples of a metric were dropped because their series had one of the same time."""
+    return sum(one.doubled for one in read_series(folder, metric))
 
 
 def metrics_in(folder: Path) -> list[str]:
@@ -115,11 +188,16 @@ def metrics_in(folder: Path) -> list[str]:
 
 def window_of(folder: Path) -> tuple[datetime, datetime]:
     """The first and the last sample of all metrics (UTC)."""
-    times = [pc.list_flatten(_read(folder / f"{metric}.parquet").column(TIME)) for metric in metrics_in(folder)]
-    edges = [pc.min_max(stamps) for stamps in times if len(stamps)]
+    edges = [edge for metric in metrics_in(folder) for edge in _edges(_read(folder / f"{metric}.parquet"))]
     if not edges:
         raise DataError(f"{folder} has no samples.")
-    return min(edge["min"].as_py() for edge in edges), max(edge["max"].as_py() for edge in edges)
+    first, last = (datetime.fromtimestamp(edge / 1000, UTC) for edge in (min(edges), max(edges)))
+    return first, last
+
+
+def _edges(content: pa.Table) -> list[int]:
+    stamps = content.column(TIME).combine_chunks().flatten().cast(pa.int64()).to_numpy()
+    return [int(stamps.min()), int(stamps.max())] if len(stamps) else []
 
 
 def _read(file: Path) -> pa.Table:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_train.collect.decoding import Samples
 from kepler_train.collect.samples import schema, table, window_of
 from kepler_train.collect.schedule import Schedule
 from kepler_train.export.layout import export_model
@@ -31,12 +32,11 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three hours of one node, with its schedule beside them."""
     folder = tmp_path_factory.mktemp("samples")
     runs = run_nodes(Scenario(start=1_794_614_400.0, duration=3 * 3600, seed=2, containers=6, phase=300, idle=120))
-    by_metric: dict[str, list[dict[str, object]]] = {}
+    by_metric: dict[str, list[Samples]] = {}
     for one in store_of(exported(runs, "legacy", [SOURCE], frozenset(), seed=2)).series:
-        pairs = zip((one.times / 1000).tolist(), one.values.tolist(), strict=True)
-        by_metric.setdefault(one.labels["__name__"], []).append({"metric": one.labels, "values": list(pairs)})
+        by_metric.setdefault(one.labels["__name__"], []).append(Samples(one.labels, one.times, one.values))
     for metric, answer in by_metric.items():
-        labels = {name for one in answer for name in one["metric"]} - {"__name__"}  # type: ignore[attr-defined]
+        labels = {name for one in answer for name in one.labels} - {"__name__"}
         pq.write_table(table(answer, schema(metric, labels)), folder / f"{metric}.parquet")
     write_schedule(folder / "schedule.json", runs, "simulated")
     return folder
