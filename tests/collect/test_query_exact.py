@@ -84,11 +84,16 @@ def test_one_node_of_two_is_kept_apart(real: str, store: Store, spec: MakeSpec, 
 
 
 @pytest.mark.integration
-def test_energy_of_current_kepler_comes_out_as_it_is(
-    real: str, today: list[Any], spec: MakeSpec, tmp_path: Path
+@pytest.mark.parametrize("longest", [24 * 3600_000, 1_000_000])
+def test_every_sample_of_current_kepler_comes_out_once(
+    longest: int, real: str, today: list[Any], spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query_samples(spec(real, dialect="current", energy_sources="rapl-sysfs"), tmp_path)
-    assert collected(tmp_path) == held(store_of(today), ["kepler_node_cpu_joules_total"])
+    monkeypatch.setattr(chunks, "LONGEST", longest)
+    query_samples(spec(real, dialect="current", energy_sources="rapl-sysfs", feature_groups="CPUTime"), tmp_path)
+    found = collected(tmp_path)
+    assert found.keys() >= {"kepler_node_cpu_joules_total", "kepler_process_cpu_seconds_total"}
+    assert found == held(store_of(today), list(found))
+    assert {dict(labels)["node_name"] for labels in found["kepler_node_cpu_joules_total"]} == {"node-0", "node-1"}
 
 
 @pytest.mark.integration
