@@ -179,7 +179,9 @@ def train(
     with query_samples(query_name) as samples, scratch() as work, whole_folder(home, is_pipeline) as place:
         start, end = window_of(samples)
         spec = asked.model_copy(update={"start": start, "end": end})
-        figures = train_pipeline(samples, spec, o.schedule_of(schedule), query_name, work, place.parent)
+        phases = o.schedule_of(schedule)
+        machine = o.machine_of(machine_id, phases)
+        figures = train_pipeline(samples, spec, phases, query_name, work, place.parent, machine)
         if not figures["models"]:
             raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
     say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")

@@ -9,6 +9,7 @@ import typer
 from kepler_train.errors import UserError
 
 if TYPE_CHECKING:
+    from kepler_train.collect.machine import MachineSpec
     from kepler_train.collect.schedule import Schedule
     from kepler_train.spec import RunSpec
 
@@ -63,3 +64,14 @@ def schedule_of(name: str) -> Schedule:
     from kepler_train.collect.schedule import read_schedule
 
     return read_schedule(name if "://" in name else str(data_path(name)) if name else "")
+
+
+def machine_of(machine_id: str, schedule: Schedule) -> MachineSpec | None:
+    """The measured machine: as its stress run describes it, else as <id>.json does where there is one."""
+    from kepler_train.cli.files import named
+    from kepler_train.collect.machine_file import read_machine
+
+    if schedule.machine or not machine_id:
+        return schedule.machine
+    file = named(machine_id, ".json")
+    return read_machine(file) if file.exists() else None

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from kepler_train.collect.schedule import Schedule, parse_schedule
+from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import find_collected_dialect
 from kepler_train.events import say
 from kepler_train.extract.frames import node_frames
 from kepler_train.spec import RunSpec
-from kepler_train.steps.plan import SCHEDULE
+from kepler_train.steps.machines import read_machines, write_machines
+from kepler_train.steps.plan import run_schedule
 from kepler_train.workspace import Figures, Inputs
 
 NODE, CONTAINERS = "node.parquet", "containers.parquet"
@@ -19,8 +20,8 @@ NODE, CONTAINERS = "node.parquet", "containers.parquet"
 
 def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Write the node frame and the container frame of the run."""
-    schedule = inputs.folder("plan") / SCHEDULE
-    return extract_samples(inputs.folder("query"), spec, parse_schedule(schedule.read_bytes(), schedule), out)
+    write_machines(out, read_machines(inputs.folder("query")))
+    return extract_samples(inputs.folder("query"), spec, run_schedule(inputs), out)
 
 
 def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Figures:

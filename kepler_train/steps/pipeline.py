@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kepler_train.catalog import catalog
+from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import check_verdict, verdict
 from kepler_train.errors import DataError, UserError
@@ -18,6 +19,7 @@ from kepler_train.steps.evaluate import judge_models
 from kepler_train.steps.export import export_models
 from kepler_train.steps.extract import CONTAINERS, NODE, extract_samples
 from kepler_train.steps.isolate import attributed, isolate_frames
+from kepler_train.steps.machines import ANY_NODE, write_machines
 from kepler_train.steps.train import train_part
 from kepler_train.workspace import Figures
 
@@ -57,12 +59,21 @@ def isolate_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Pat
     return _table(pd.read_parquet(isolated / attributed(spec.feature_groups[0])), spec)
 
 
-def train_pipeline(samples: Path, spec: RunSpec, schedule: Schedule, run: str, scratch: Path, out: Path) -> Figures:
+def train_pipeline(
+    samples: Path,
+    spec: RunSpec,
+    schedule: Schedule,
+    run: str,
+    scratch: Path,
+    out: Path,
+    machine: MachineSpec | None = None,
+) -> Figures:
     """Train every model that is asked for, judge all, and write `<pipeline>/…` with those that pass the gate."""
     extracted, isolated, evaluated = (scratch / step for step in ("extract", "isolate", "evaluate"))
     for folder in (extracted, isolated, evaluated):
         folder.mkdir()
     _extract(samples, spec, schedule, extracted)
+    write_machines(extracted, {ANY_NODE: machine} if machine else {})
     isolate_frames(extracted, spec, isolated)
     trained: dict[str, Path] = {}
     for part in models_of(spec):

@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from kepler_train.collect.schedule import read_schedule
+from kepler_train.collect.schedule import Schedule, parse_schedule, read_schedule
 from kepler_train.errors import UserError
 from kepler_train.isolate.isolators import check_isolator
 from kepler_train.spec import RunSpec, read_spec
@@ -21,7 +21,10 @@ _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  # a plan reads no other step
     """Check that this version can do what is asked, and store the spec and the schedule."""
     if spec.stress:
-        raise UserError("This version cannot stress the machine: leave stress off and name a window of history.")
+        raise UserError(
+            "A run does not stress the machine itself: run `kepler-train stress` there, name its file in schedule"
+            " and leave stress off."
+        )
     if spec.cos_provider != "none" or spec.cos_secret_name:
         raise UserError(
             "This version takes the keys of an object store from the environment only (AWS_ACCESS_KEY_ID, …):"
@@ -36,6 +39,12 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  
         schedule.model_copy(update={"phases": inside}).model_dump_json(indent=1), encoding="utf-8"
     )
     return {"start": f"{start:{_MINUTE}}", "end": f"{end:{_MINUTE}}", "phases": len(inside)}
+
+
+def run_schedule(inputs: Inputs) -> Schedule:
+    """The load phases of the run, as the plan settled them."""
+    file = inputs.folder("plan") / SCHEDULE
+    return parse_schedule(file.read_bytes(), file)
 
 
 def check_methods(spec: RunSpec) -> None:
@@ -53,8 +62,15 @@ def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, da
         raise UserError(
             f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {asked.pipeline}."
         )
-    start, end = plan_window(asked, now, interval)
+    has_interval = interval is not None and interval[0] < interval[1]  # that of a manual run has no length
+    start, end = plan_window(asked, now, interval if has_interval else _stressed_window(asked))
     return asked.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
+
+
+def _stressed_window(asked: RunSpec) -> tuple[datetime, datetime] | None:
+    """The time that the load phases span, for a run that names them and nothing else."""
+    phases = read_schedule(asked.schedule).phases
+    return (min(phase.start for phase in phases), max(phase.end for phase in phases)) if phases else None
 
 
 def plan_window(

@@ -9,12 +9,16 @@ from kepler_train.collect.prometheus import Prometheus
 from kepler_train.collect.wanted import find_dialect, wanted
 from kepler_train.events import say
 from kepler_train.spec import RunSpec
+from kepler_train.steps.machines import measured_machines, write_machines
+from kepler_train.steps.plan import run_schedule
 from kepler_train.workspace import Figures, Inputs
 
 
-def query(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  # the plan is the spec
-    """Write the samples of the run's window."""
-    return query_samples(spec, out)
+def query(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Write the samples of the run's window, and what machines they are of."""
+    figures = query_samples(spec, out)
+    write_machines(out, measured_machines(spec, run_schedule(inputs)))
+    return figures
 
 
 def query_samples(spec: RunSpec, out: Path, step: float = 0) -> Figures:

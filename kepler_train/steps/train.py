@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from kepler_train.catalog import catalog
+from kepler_train.collect.machine import MachineSpec
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
 from kepler_train.isolate.attribution import RULE
@@ -15,6 +16,7 @@ from kepler_train.models import PowerModel, save_model
 from kepler_train.spec import RunSpec
 from kepler_train.steps.extract import NODE
 from kepler_train.steps.isolate import attributed
+from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import held_out
 from kepler_train.train.protocols import workloads_or_blocks
@@ -34,12 +36,14 @@ def train_part(extracted: Path, isolated: Path, part: str, spec: RunSpec, out: P
     source, output_type, group, trainer = part.split("/")
     frame = pd.read_parquet((extracted if output_type == "AbsPower" else isolated) / NODE)
     containers = pd.read_parquet(isolated / attributed(group))
-    return train_one(frame, containers, spec, source, output_type, group, trainer, out)
+    machine = common_machine(read_machines(extracted), spec.nodes or frame["node"].unique())
+    return train_one(frame, containers, machine, spec, source, output_type, group, trainer, out)
 
 
 def train_one(
     frame: pd.DataFrame,
     containers: pd.DataFrame,
+    machine: MachineSpec | None,
     spec: RunSpec,
     source: str,
     output_type: str,
@@ -70,7 +74,7 @@ def train_one(
         "energy_source": source,
         "feature_group": group,
         "rows": len(rows),
-        "machine_spec": {},
+        "machine_spec": machine.model_dump(exclude_none=True) if machine else {},
         "machine_id": spec.machine_id,
     }
     figures: Figures = {"rows": len(rows)}

@@ -8,11 +8,11 @@ from typing import Any
 
 from kepler_train.catalog import catalog
 from kepler_train.collect.health.text import group_lines, node_lines
-from kepler_train.collect.schedule import Schedule, parse_schedule
+from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import check_verdict, verdict
 from kepler_train.events import blank, say, warn
 from kepler_train.spec import RunSpec
-from kepler_train.steps.plan import SCHEDULE
+from kepler_train.steps.plan import run_schedule
 from kepler_train.workspace import Figures, Inputs
 
 VERDICT = "verdict.json"
@@ -20,8 +20,7 @@ VERDICT = "verdict.json"
 
 def validate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Write the verdict; refuse samples that cannot serve."""
-    schedule = inputs.folder("plan") / SCHEDULE
-    found = judge_samples(inputs.folder("query"), spec, parse_schedule(schedule.read_bytes(), schedule))
+    found = judge_samples(inputs.folder("query"), spec, run_schedule(inputs))
     write_verdict(found, out / VERDICT)
     check_verdict(spec, found, to_train=True)
     return {

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_train.collect.decoding import Samples
+from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.samples import schema, table, window_of
 from kepler_train.collect.schedule import Schedule
 from kepler_train.export.layout import export_model
@@ -25,6 +26,8 @@ from kepler_train.steps.extract import NODE
 from kepler_train.steps.pipeline import train_pipeline
 
 SOURCE = "rapl-sysfs"
+
+MACHINE = MachineSpec(processor="intel_xeon", cores=16, chips=2)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +65,7 @@ def work(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         gate_mape=20,
     )
     schedule = Schedule.model_validate_json((samples / "schedule.json").read_bytes())
-    train_pipeline(samples, spec, schedule, "a/run", folder / "scratch", folder)
+    train_pipeline(samples, spec, schedule, "a/run", folder / "scratch", folder, MACHINE)
     return folder
 
 
@@ -111,6 +114,7 @@ def test_metadata_name_the_worst_component_and_every_figure_behind_it(work: Path
             "machine_spec",
         ]
         assert set(known) <= set(metadata)
+        assert metadata["machine_spec"] == {"processor": "intel_xeon", "cores": 16, "chips": 2}
         assert metadata["model_name"] == folder.name == f"{metadata['trainer']}_2"
         assert metadata["mae"] == max(metadata[f"{part}_mae"] for part in ("package", "core", "uncore", "dram"))
         assert metadata["mape"] == max(metadata[f"{part}_mape"] for part in ("package", "core", "uncore", "dram"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
 from kepler_train.spec import RunSpec, read_spec
-from kepler_train.steps.plan import plan_window
+from kepler_train.steps.plan import plan_window, settle
+from kepler_train.workspace import Run, open_store
 
 NOW = datetime(2026, 11, 14, 12, tzinfo=UTC)
 NIGHT = (datetime(2026, 11, 13, tzinfo=UTC), datetime(2026, 11, 14, tzinfo=UTC))
@@ -78,3 +81,22 @@ def test_a_window_starts_before_it_ends_and_ends_by_now_or_is_refused(start, end
     assert end in (None, window[1])
     if start is None and end is None and interval is not None and interval[0] < interval[1]:
         assert window == interval
+
+
+def test_a_run_that_names_load_phases_and_nothing_else_learns_from_their_time(tmp_path: Path):
+    schedule = tmp_path / "stress.json"
+    phases = [
+        {"load": "idle", "start": "2026-11-14T08:00:00Z", "end": "2026-11-14T08:10:00Z"},
+        {"load": "cpu", "start": "2026-11-14T08:10:00Z", "end": "2026-11-14T09:00:00Z"},
+    ]
+    schedule.write_text(json.dumps({"phases": phases}))
+    run = Run.named(open_store(str(tmp_path / "w")), "lab/1")
+    window = (NOW - 4 * HOUR, NOW - 3 * HOUR)
+
+    def settled(interval: tuple[datetime, datetime] | None, **more: object) -> tuple[datetime, datetime]:
+        return settle(spec(schedule=str(schedule), **more), run, NOW, interval).window
+
+    assert settled(None) == window
+    assert settled((NOW, NOW)) == window  # as Airflow gives a manual run
+    assert settled(NIGHT) == NIGHT
+    assert settled(None, start=NOW - 2 * HOUR, end=NOW) == (NOW - 2 * HOUR, NOW)
