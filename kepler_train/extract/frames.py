@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.catalog import Dialect, catalog
-from kepler_train.collect.meters import meters_of
+from kepler_train.collect.health.clock import steps_by_energy
+from kepler_train.collect.meters import Meter, meters_of
 from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.samples import LATE, Series
 from kepler_train.collect.schedule import Schedule
@@ -69,15 +70,14 @@ def node_frames(samples: Path, spec: RunSpec, dialect_name: str, schedule: Sched
     frames = {}
     for node in sorted(meters):
         own_work = {feature: series for (name, feature), series in work.items() if name == node}
-        frames[node] = _one_node(node, power_series(meters[node]), own_work, dialect, schedule)
+        frames[node] = _one_node(node, meters[node], own_work, dialect, schedule)
     return frames
 
 
-def _one_node(
-    node: str, power: dict[str, list[Series]], work: dict[str, Feature], dialect: Dialect, schedule: Schedule
-) -> Frames:
-    grid = _grid(node, [series for many in power.values() for series in many])
-    watts, complete = _watts(power, grid)
+def _one_node(node: str, meters: list[Meter], work: dict[str, Feature], dialect: Dialect, schedule: Schedule) -> Frames:
+    grid = _grid(node, [series for meter in meters for series in meter.series])
+    watts, complete = _watts(power_series(meters), grid)
+    complete &= ~_clock_was_set(meters, grid)
     of_containers = {
         name: _container_rates(feature, grid, dialect) for name, feature in work.items() if feature.of_node is None
     }
@@ -122,6 +122,15 @@ def _watts(power: dict[str, list[Series]], grid: Grid) -> tuple[dict[str, Floats
             complete &= covered >= MIN_COVERAGE * grid.seconds
         watts[column] = joules / grid.seconds
     return watts, complete
+
+
+def _clock_was_set(meters: list[Meter], grid: Grid) -> npt.NDArray[np.bool_]:
+    """Windows in which the clock of Prometheus was set: their energy is that of another time than their seconds."""
+    found = np.zeros(len(grid.edges) - 1, dtype=bool)
+    for step in steps_by_energy([one for meter in meters if meter.counter for one in meter.series], grid.seconds):
+        before = grid.scrapes[grid.scrapes < step.time][-1]
+        found |= (grid.edges[1:] > before) & (grid.edges[:-1] < step.time)
+    return found
 
 
 def _container_rates(feature: Feature, grid: Grid, dialect: Dialect) -> dict[str, Floats]:
