@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -99,17 +99,14 @@ class Watch:
 
 
 def processes(name: str = "", folder: Path | None = None) -> list[int]:
-    """Living processes whose name begins so and that work in a folder."""
+    """Living processes whose name begins so, and that work in a folder or have it in their arguments."""
     found = []
-    for entry in _numbered(Path("/proc").iterdir()):
+    for entry in Path("/proc").iterdir():
         try:
-            named = (entry / "comm").read_text().startswith(name)
-            if named and (folder is None or (entry / "cwd").readlink() == folder):
+            if not entry.name.isdigit() or not (entry / "comm").read_text().startswith(name):
+                continue
+            if folder is None or (entry / "cwd").readlink() == folder or str(folder) in (entry / "cmdline").read_text():
                 found.append(int(entry.name))
         except OSError:  # it is gone, or a zombie
             continue
     return found
-
-
-def _numbered(entries: Iterable[Path]) -> Iterator[Path]:
-    return (entry for entry in entries if entry.name.isdigit())

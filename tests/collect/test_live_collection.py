@@ -88,6 +88,7 @@ def collect(home: Path) -> tuple[dict[str, Samples], Watch]:
         targets["node"] = [parts.enter_context(node_exporter(home))]
         server = parts.enter_context(PrometheusServer(home / "data", scrape=targets, scrape_interval="1s"))
         wait_for_scrapes(server.url, 3)
+        assert len(processes(folder=home)) >= 4  # so that they would be found if they stayed
         with Watch(own=home) as watch:
             stress(home)
             time.sleep(1.5)  # so that the last phase has a scrape after it
