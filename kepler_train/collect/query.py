@@ -147,7 +147,7 @@ def _fetched(server: Prometheus, ahead: Iterator[Chunk], pool: ThreadPoolExecuto
         chunk, future = waiting.popleft()
         rows = future.result()
         if isinstance(rows, tuple):
-            waiting.extendleft(map(submitted, reversed(rows)))
+            waiting.extendleft(reversed([submitted(half) for half in rows]))
         else:
             yield chunk, rows
             waiting.extend(map(submitted, itertools.islice(ahead, 1)))
@@ -184,8 +184,8 @@ def _ask(server: Prometheus, chunk: Chunk, most: int) -> Answer:
 
 def _check_labels(server: Prometheus, asked: Asked, answer: Answer) -> None:
     """A label that was not there when the series were listed has no column, and would be lost."""
-    known = {name.removeprefix("label.") for name in asked.columns.names} | {"__name__"}
-    new = {name for one in answer.series for name in one.labels} - known
+    used = {f"label.{name}" for one in answer.series for name in one.labels if name != "__name__"}
+    new = [name.removeprefix("label.") for name in used - set(asked.columns.names)]
     if new:
         raise TryAgain(
             f"Prometheus at {server.url} has got series of {asked.metric} with new labels during the query"

@@ -238,10 +238,10 @@ def test_a_label_that_appears_during_the_query_is_not_lost_in_silence(spec: Make
     def answer(request: Request) -> Reply:
         if request.path.endswith("/series"):
             return Reply(json.dumps({"status": "success", "data": [labelled()]}).encode())
-        result = [{"metric": labelled("zone"), "values": [[START, "1"]]}]
+        result = [{"metric": labelled("time"), "values": [[START, "1"]]}]
         return Reply(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode())
 
-    with scripted(answer) as server, pytest.raises(TryAgain, match=r"with new labels during the query \(zone\)"):
+    with scripted(answer) as server, pytest.raises(TryAgain, match=r"with new labels during the query \(time\)"):
         query_samples(spec(server.url, dialect="legacy"), tmp_path)
 
 

@@ -103,7 +103,7 @@ def test_two_dialects_in_one_prometheus_are_a_question_to_the_user(real: str, sp
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("step", "points"), [(7, 10_000), (2, 10_000), (7.5, 100)])
+@pytest.mark.parametrize(("step", "points"), [(2, 10_000), (7.5, 100)])
 def test_with_a_step_each_point_is_the_last_sample_of_the_five_minutes_before(
     step: float, points: int, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
