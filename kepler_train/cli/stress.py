@@ -9,16 +9,16 @@ import typer
 
 from kepler_train.cli.files import data_path, named, scratch, whole_file
 from kepler_train.cli.options import Machine, spec_of
-from kepler_train.errors import DataError, UserError
+from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kepler_train.collect.schedule import Schedule
-    from kepler_train.collect.stress.frequency import Cpufreq
     from kepler_train.collect.stress.loads import Load
     from kepler_train.collect.stress.plan import Plan
+    from kepler_train.collect.stress.session import Session
 
 
 def stress(
@@ -56,27 +56,33 @@ def stress(
             help="Folder where the CPU frequencies are kept while they are changed; /run/kepler-train by default.",
         ),
     ] = None,
-    sysfs: Annotated[Path, typer.Option(help="Where sysfs is mounted.")] = Path("/sys"),
+    sysfs: Annotated[
+        Path | None,
+        typer.Option(envvar="KEPLER_TRAIN_SYSFS", help="Where sysfs is mounted; /sys by default."),
+    ] = None,
 ) -> None:
     """Put this machine under load, one phase after the other, and write when which load ran.
 
     Each load runs with more and more instances, each on a CPU of its own, between two idle phases. With --command or
     --job and without --load, only these run. Ctrl-C stops everything and keeps what was measured.
     """
-    from kepler_train.collect.stress.frequency import Cpufreq
     from kepler_train.collect.stress.loads import lacking
     from kepler_train.collect.stress.plan import shown
-    from kepler_train.collect.stress.remembered import STATE_FOLDER
-    from kepler_train.collect.stress.stopping import alone
+    from kepler_train.collect.stress.session import Session
 
-    cpufreq = Cpufreq(sysfs, state or STATE_FOLDER)
+    session = Session(sysfs, state)
     if restore:
-        with alone(sysfs):
-            _put_back(cpufreq, "There is nothing to put back: no CPU frequency is held.")
+        session.restore()
         return
     chosen = _loads(load, loads, command, job)
-    frequencies, notes = _frequencies(cpufreq, frequency_sweep)
-    plan = _plan(chosen, instances, frequencies, timeout, idle, break_seconds)
+    plan = session.plan(
+        chosen,
+        timeout=timeout,
+        idle=idle,
+        break_seconds=break_seconds,
+        sweep=frequency_sweep,
+        counts=_counts(instances),
+    )
     if dry_run:
         missing = lacking(chosen)
         for line in shown(plan, missing):
@@ -84,7 +90,7 @@ def stress(
         for one, reason in missing.items():
             warn(f"The load {one.name} will be left out: {reason}")
         return
-    _run(plan, chosen, cpufreq, sysfs, _manifest(output), notes, machine_id, node)
+    _run(session, plan, _manifest(output), machine_id, node)
 
 
 def _loads(load: list[str], file: str, command: list[str], job: list[str]) -> list[Load]:
@@ -97,32 +103,11 @@ def _loads(load: list[str], file: str, command: list[str], job: list[str]) -> li
     return list(dict.fromkeys(chosen)) or [parse_load(text) for text in spec_of().stress_args]
 
 
-def _frequencies(cpufreq: Cpufreq, sweep: bool) -> tuple[list[int], list[str]]:
-    from kepler_train.collect.stress.frequency import NoSweep
-
-    if not sweep:
-        return [], []
-    try:
-        return cpufreq.sweep(), []
-    except NoSweep as why:
-        warn(str(why))
-        return [], [str(why)]
-
-
-def _plan(
-    loads: list[Load], instances: str, frequencies: list[int], timeout: int, idle: int, break_seconds: float
-) -> Plan:
-    import os
-
-    from kepler_train.collect.stress.plan import instance_counts, make_plan
-
-    counts = instance_counts(len(os.sched_getaffinity(0)))
-    if instances:
-        parts = [part.strip() for part in instances.split(",")]
-        if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
-            raise UserError(f"--instances {instances!r}: write whole numbers from 1 on, as 1,2,4.")
-        counts = list(dict.fromkeys(int(part) for part in parts))
-    return make_plan(loads, counts, frequencies, timeout=timeout, idle=idle, break_seconds=break_seconds)
+def _counts(instances: str) -> list[int]:
+    parts = [part.strip() for part in instances.split(",")] if instances else []
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        raise UserError(f"--instances {instances!r}: write whole numbers from 1 on, as 1,2,4.")
+    return list(dict.fromkeys(int(part) for part in parts))
 
 
 def _manifest(output: str) -> Path:
@@ -139,44 +124,16 @@ def _manifest(output: str) -> Path:
         return path
 
 
-def _put_back(cpufreq: Cpufreq, otherwise: str = "") -> None:
-    if not cpufreq.held:
-        if otherwise:
-            say(otherwise)
-        return
-    left = cpufreq.put_back()
-    if left:
-        raise UserError(left)
-    say("Put back the CPU frequencies that a killed run had left.")
+def _run(session: Session, plan: Plan, path: Path, machine_id: str, node: str) -> None:
+    from kepler_train.collect.stress.session import check_loaded, outcome
 
-
-def _run(
-    plan: Plan,
-    loads: list[Load],
-    cpufreq: Cpufreq,
-    sysfs: Path,
-    path: Path,
-    notes: list[str],
-    machine_id: str,
-    node: str,
-) -> None:
-    from kepler_train.collect.machine import this_machine
-    from kepler_train.collect.schedule import Schedule
-    from kepler_train.collect.stress.loads import check_programs, lacking
-    from kepler_train.collect.stress.runner import StressRun
-    from kepler_train.collect.stress.stopping import Stopping, alone
-
-    check_programs(loads)
-    about = Schedule(machine_id=machine_id, machine=this_machine(), notes=notes)
-    with alone(sysfs) as lock, Stopping() as stop:
-        _put_back(cpufreq)
-        run = StressRun(plan, cpufreq, about, _writer(path), lacking=lacking(loads), node=node)
-        schedule = run.run(stop, lock)
-    _report(schedule, path)
-    if stop.signal:
-        raise typer.Exit(128 + stop.signal)
-    if not any(phase.load != "idle" for phase in schedule.labelled()) and any(one.kind != "idle" for one in loads):
-        raise DataError(f"No load could run on this machine: {path} says why for every phase.")
+    schedule, stopped = session.run(plan, _writer(path), machine_id, node)
+    counted = outcome(schedule)
+    words = ", ".join(f"{count} {status}" for status, count in counted.items())
+    say(f"Wrote {path}: {len(schedule.phases)} phases, {words or 'none'}.", **counted)
+    if stopped:
+        raise typer.Exit(128 + stopped)
+    check_loaded(schedule, path)
 
 
 def _writer(path: Path) -> Callable[[Schedule], None]:
@@ -188,11 +145,3 @@ def _writer(path: Path) -> Callable[[Schedule], None]:
             raise UserError(f"The schedule {path} cannot be written: {error.strerror}.") from None
 
     return write
-
-
-def _report(schedule: Schedule, path: Path) -> None:
-    from collections import Counter
-
-    counted: Counter[str] = Counter(phase.status for phase in schedule.phases)
-    words = ", ".join(f"{count} {status}" for status, count in counted.items())
-    say(f"Wrote {path}: {len(schedule.phases)} phases, {words or 'none'}.", **counted)

@@ -45,7 +45,7 @@ class Cpufreq:
         if not os.access(place, os.W_OK):
             raise NoSweep(
                 f"The frequency sweep is left out: the frequencies before it cannot be kept in {self._state}; choose"
-                " another folder with --state."
+                " another folder with --state or KEPLER_TRAIN_STRESS_STATE."
             )
         lowest, highest = self._range_khz(policies)
         frequencies = sweep_mhz(lowest / 1000, highest / 1000)
