@@ -36,6 +36,11 @@ def _split(value: Any) -> Any:
     return [part.strip() for part in re.split(r"[,\n]", value) if part.strip()] if isinstance(value, str) else value
 
 
+def _lines(value: Any) -> Any:
+    """A list whose values may hold commas may also come as one string, a line each."""
+    return [line.strip() for line in value.splitlines() if line.strip()] if isinstance(value, str) else value
+
+
 def _to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError("a time needs its zone, as in 2026-11-14T02:00:00Z")
@@ -185,12 +190,14 @@ class RunSpec(BaseModel):
     )
 
     stress: bool = Field(
-        False, description="Stress the machine now and learn from that window.", json_schema_extra=_STRESS
+        False,
+        description="Stress the machine that the run works on now, and learn from that time: name no window then.",
+        json_schema_extra=_STRESS,
     )
-    stress_args: Annotated[list[str], BeforeValidator(lambda v: v.split("\n") if isinstance(v, str) else v)] = Field(
+    stress_args: Annotated[list[str], BeforeValidator(_lines)] = Field(
         ["cpu;none;none", "branch;none;none", "regs;none;none", "l1cache;none;none", "cache;none;none"],
         validation_alias="STRESS_ARGS",
-        description="Loads, one per line: load;extra key;extra value (none where not applicable).",
+        description="Loads, one per line: load;extra key;extra value, and more pairs; none where not applicable.",
         json_schema_extra=_STRESS,
     )
     stress_timeout: float = Field(
@@ -207,7 +214,7 @@ class RunSpec(BaseModel):
         100,
         validation_alias="IDLE_COLLECT_INTERVAL",
         ge=0,
-        description="Length of the idle phase before stress (s).",
+        description="Length of the idle phases before and after the loads (s).",
         json_schema_extra=_STRESS,
     )
     cpu_frequency_enabled: bool = Field(
@@ -306,7 +313,7 @@ class RunSpec(BaseModel):
     @classmethod
     def _load_key_value(cls, value: list[str]) -> list[str]:
         for load in value:
-            if not re.fullmatch(r"[a-z0-9-]+(;[a-z0-9-]+;[A-Za-z0-9.%-]+)?", load):
+            if not re.fullmatch(r"[a-z0-9-]+(;[a-z0-9-]+;[A-Za-z0-9.%-]+)*", load):
                 raise ValueError(f"{load!r} is not of the form load;extra key;extra value")
         return value
 
@@ -335,8 +342,9 @@ class RunSpec(BaseModel):
         return self.start, self.end
 
     def digest(self) -> str:
-        """SHA-256 of the spec, the same for equal specs."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        """SHA-256 of the spec, the same for equal specs; a window that stress makes is a result, and no part of it."""
+        made = {"start", "end"} if self.stress else None
+        return hashlib.sha256(self.model_dump_json(exclude=made).encode()).hexdigest()
 
 
 def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:

@@ -23,7 +23,7 @@ def read_benchmark(file: Path) -> tuple[datetime, datetime]:
     if (schedule := _schedule(content, file)) is not None:
         if not schedule.phases:
             raise UserError(f"{file} has no phases, so it says nothing of a window.")
-        return min(phase.start for phase in schedule.phases), max(phase.end for phase in schedule.phases)
+        return schedule.span()
     try:
         start, end = (datetime.fromisoformat(content[name]) for name in (_START, _END))
     except (ValueError, TypeError, KeyError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -66,6 +67,10 @@ class Schedule(BaseModel):
     notes: list[str] = Field(
         default=[], description="What a reader of the phases must know, as that no frequency was set."
     )
+
+    def span(self) -> tuple[datetime, datetime]:
+        """From the start of the first phase to the end of the last."""
+        return min(phase.start for phase in self.phases), max(phase.end for phase in self.phases)
 
     def labelled(self) -> Iterator[Phase]:
         """The phases that say which load ran: those that ran whole."""

@@ -17,13 +17,24 @@ def models_of(spec: RunSpec) -> list[str]:
     ]
 
 
+def stressed(spec: RunSpec) -> tuple[str, ...]:
+    """The stress step, for what reads its load phases in a run that has it."""
+    return ("stress",) if spec.stress else ()
+
+
+def if_stressed(spec: RunSpec) -> list[str]:
+    """The one part of the stress step, in a run that has it."""
+    return [""] if spec.stress else []
+
+
 STEPS = {
     step.name: step
     for step in (
         Step("plan", "kepler_train.steps.plan:plan", always=True),
-        Step("query", "kepler_train.steps.query:query", needs=("plan",)),
-        Step("validate", "kepler_train.steps.validate:validate", needs=("plan", "query")),
-        Step("extract", "kepler_train.steps.extract:extract", needs=("plan", "query", "validate")),
+        Step("stress", "kepler_train.steps.stress:stress", needs=("plan",), parts=if_stressed),
+        Step("query", "kepler_train.steps.query:query", needs=("plan",), needs_by=stressed),
+        Step("validate", "kepler_train.steps.validate:validate", needs=("plan", "query"), needs_by=stressed),
+        Step("extract", "kepler_train.steps.extract:extract", needs=("plan", "query", "validate"), needs_by=stressed),
         Step("isolate", "kepler_train.steps.isolate:isolate", needs=("plan", "extract")),
         Step("train", "kepler_train.steps.train:train", needs=("plan", "extract", "isolate"), parts=models_of),
         Step("evaluate", "kepler_train.steps.evaluate:evaluate", needs=("plan",), gathers=("train",)),

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from kepler_train.collect.schedule import Schedule, parse_schedule, read_schedule
+from kepler_train.collect.stress.loads import parse_load
 from kepler_train.errors import UserError
 from kepler_train.isolate.isolators import check_isolator
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.train.trainer import check_trainer
 from kepler_train.workspace import Figures, Inputs, Run
-from kepler_train.workspace.manifest import sha256_of
+from kepler_train.workspace.manifest import Manifest, sha256_of
 
 SPEC, SCHEDULE = "spec.json", "schedule.json"
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
 
 def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  # a plan reads no other step
-    """Check that this version can do what is asked, and store the spec and the schedule."""
-    if spec.stress:
-        raise UserError(
-            "A run does not stress the machine itself: run `kepler-train stress` there, name its file in schedule"
-            " and leave stress off."
-        )
+    """Check that this version can do what is asked, and store the spec and, unless it is to be made, the schedule."""
     if spec.cos_provider != "none" or spec.cos_secret_name:
         raise UserError(
             "This version takes the keys of an object store from the environment only (AWS_ACCESS_KEY_ID, …):"
             " leave cos_provider at none and cos_secret_name empty."
         )
     check_methods(spec)
+    if spec.stress:
+        _check_stress(spec)
+        (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+        return {"loads": len(spec.stress_args)}
     start, end = spec.window
     schedule = read_schedule(spec.schedule)
     inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
@@ -42,9 +44,21 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  
 
 
 def run_schedule(inputs: Inputs) -> Schedule:
-    """The load phases of the run, as the plan settled them."""
-    file = inputs.folder("plan") / SCHEDULE
+    """The load phases of the run, as the plan settled them or as the stress step made them."""
+    file = inputs.folder("stress" if "stress" in inputs.folders else "plan") / SCHEDULE
     return parse_schedule(file.read_bytes(), file)
+
+
+def _check_stress(spec: RunSpec) -> None:
+    """Refuse what a run that stresses the machine cannot do, before there is any load."""
+    if spec.start or spec.end or spec.schedule:
+        raise UserError(
+            "A run that stresses the machine learns from that time: leave start, end and schedule empty, or stress off."
+        )
+    if len(spec.nodes) > 1:
+        raise UserError(f"A run stresses one machine, not {', '.join(spec.nodes)}: name one in nodes.")
+    if not [parse_load(load) for load in spec.stress_args]:
+        raise UserError("There is nothing to stress the machine with: name loads in stress_args, or leave stress off.")
 
 
 def check_methods(spec: RunSpec) -> None:
@@ -62,6 +76,8 @@ def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, da
         raise UserError(
             f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {asked.pipeline}."
         )
+    if asked.stress:  # the window is when the stress step ran
+        return asked.model_copy(update={"pipeline": run.pipeline})
     has_interval = interval is not None and interval[0] < interval[1]  # that of a manual run has no length
     start, end = plan_window(asked, now, interval if has_interval else _stressed_window(asked))
     return asked.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
@@ -69,8 +85,8 @@ def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, da
 
 def _stressed_window(asked: RunSpec) -> tuple[datetime, datetime] | None:
     """The time that the load phases span, for a run that names them and nothing else."""
-    phases = read_schedule(asked.schedule).phases
-    return (min(phase.start for phase in phases), max(phase.end for phase in phases)) if phases else None
+    schedule = read_schedule(asked.schedule)
+    return schedule.span() if schedule.phases else None
 
 
 def plan_window(
@@ -106,16 +122,30 @@ def _asked_window(
 
 
 def planned(run: Run) -> RunSpec:
-    """The spec that the plan step stored, verified by its hash."""
+    """The spec that the plan step stored; with the window of the stress step, if the run has one and it is done."""
     manifest = run.manifest("plan")
     if manifest is None:
         raise UserError(f"The run {run.name} has no plan yet: run the plan step first.")
+    with _stored(run, manifest, SPEC) as file:
+        spec = read_spec_file(file)
+    stress = run.manifest("stress") if spec.stress else None
+    if stress is None:
+        return spec
+    with _stored(run, stress, SCHEDULE) as file:
+        start, end = parse_schedule(file.read_bytes(), file).span()
+    return spec.model_copy(update={"start": start, "end": end})
+
+
+@contextmanager
+def _stored(run: Run, manifest: Manifest, name: str) -> Iterator[Path]:
+    """A file that a step stored, verified by its hash."""
     with run.store.scratch() as scratch:
-        file = run.store.download(f"{run.folder('plan')}/{SPEC}", scratch)
+        file = run.store.download(f"{run.folder(manifest.step)}/{name}", scratch)
         expected = {record.path: record.sha256 for record in manifest.outputs}
-        if not file.is_file() or sha256_of(file) != expected.get(SPEC):
-            raise UserError(f"The stored spec of the run {run.name} was changed: run the plan step again.")
-        return read_spec_file(file)
+        if not file.is_file() or sha256_of(file) != expected.get(name):
+            what = Path(name).stem
+            raise UserError(f"The stored {what} of the run {run.name} was changed: run the {manifest.step} step again.")
+        yield file
 
 
 def read_spec_file(file: Path) -> RunSpec:

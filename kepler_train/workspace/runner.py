@@ -24,18 +24,25 @@ def in_one_piece(spec: RunSpec) -> list[str]:  # noqa: ARG001  # the same for ev
     return [""]
 
 
+def nothing_more(spec: RunSpec) -> tuple[str, ...]:  # noqa: ARG001  # the same for every spec
+    """The further needs of a step that has none."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Step:
     """A step by name: what it needs, and where its function is (imported only when it runs).
 
-    `needs` are steps whose whole result is read; `gathers` are steps done in parts, of which those that are
-    there are read. `parts` names the pieces that this step's own work can be split into. A step that reads more
-    than its inputs is done `always`, even when it was done before.
+    `needs` are steps whose whole result is read, `needs_by` those that only some specs have; `gathers` are steps done
+    in parts, of which those that are there are read. `parts` names the pieces that this step's own work can be split
+    into: none when a spec has no such step. A step that reads more than its inputs is done `always`, even when it was
+    done before.
     """
 
     name: str
     function: str
     needs: tuple[str, ...] = ()
+    needs_by: Callable[[RunSpec], tuple[str, ...]] = nothing_more
     gathers: tuple[str, ...] = ()
     parts: Callable[[RunSpec], list[str]] = in_one_piece
     always: bool = False
@@ -70,6 +77,8 @@ def run_step(
 ) -> Manifest:
     """Do a step of a run, or find that nothing has changed since it was done (unless forced)."""
     known = step.parts(spec)
+    if not known:
+        raise UserError(f"The run {run.name} has no step {step.name}: its parameters do not ask for it.")
     if part not in known:
         named = [name for name in known if name]
         raise UserError(
@@ -143,7 +152,7 @@ def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> 
     """The manifests of everything the step reads, each of this spec and up to date."""
     manifests = _Manifests(run)
     found: list[Manifest] = []
-    for name in step.needs:
+    for name in (*step.needs, *step.needs_by(spec)):
         manifest = manifests.of(name)
         if manifest is None:
             raise UserError(f"The run {run.name} has no result of the step {name}: run it first.")

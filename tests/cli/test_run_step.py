@@ -57,7 +57,7 @@ def workspace(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plann", "--run", "lab/1"], "There is no step 'plann': did you mean 'plan'? Known: plan, query, "),
+        (["plann", "--run", "lab/1"], "There is no step 'plann': did you mean 'plan'? Known: plan, stress, query, "),
         (["query", "--run", "lab/1"], "The run lab/1 has no plan yet: run the plan step first."),
         (["plan", "--run", "lab/1", "--part", "x"], "The step plan has no parts."),
         (["plan", "--run", "../../etc"], "'../../etc' does not name a run: write <pipeline>/<run id>"),
