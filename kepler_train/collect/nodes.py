@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Labels = Mapping[str, str]
@@ -68,11 +68,10 @@ class Nodes:
         by_place = self.label != INSTANCE and bool(places & set(chosen))  # a node without a name goes by its target
         return _one_of(metric, INSTANCE if by_place else self.label, places if by_place else chosen)
 
-    def narrowed(self, metric: str, many: list[Labels], chosen: Collection[str]) -> str:
+    def narrowed(self, metric: str, many: Sequence[Labels], chosen: Collection[str]) -> str:
         """The series of another exporter's metric, of the targets that belong to the chosen nodes or of all."""
         mine = {position for node, own in self.split(many).items() if node in chosen for position in own}
-        places = {many[position].get(INSTANCE, "") for position in mine}
-        return _one_of(metric, INSTANCE, places) if chosen and places and "" not in places else metric
+        return _one_of(metric, INSTANCE, {many[position].get(INSTANCE, "") for position in mine}) if chosen else metric
 
 
 def own_node(labels: Labels, label: str) -> str:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kepler_train.collect.chunks import SHORTEST, Asked, Chunk, chunks
 from kepler_train.collect.decoding import Answer
-from kepler_train.collect.nodes import own_node
+from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.prometheus import LARGEST_ANSWER, Labels, Prometheus
 from kepler_train.collect.refusals import TooMuchAtOnce, TooSlow
 from kepler_train.collect.samples import VALUE, schema, table, writer
@@ -67,20 +67,20 @@ def _asked_for(
     server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, step: int, pool: ThreadPoolExecutor
 ) -> list[Asked]:
     """The metrics that have series in the window; a node of which there is no energy is said to be missing."""
-    there: set[str] = set()
+    energy = dict(zip(want.energy, pool.map(lambda name: _series(server, name, start, end), want.energy), strict=True))
+    known = Nodes.of(want.node_label, [labels for many in energy.values() for labels in many])
+    if known.names and (missing := [node for node in nodes if node not in known.names]):
+        warn(f"query: Prometheus has no energy counters of {', '.join(missing)} in the window.")
 
     def look(metric: str) -> Asked:
-        selector = want.selector(metric, nodes)
-        labels = _series(server, selector, start, end)
-        if metric in want.energy:
-            there.update(own_node(one, want.node_label) for one in labels)
+        selector = known.selector(metric, nodes)
+        if metric in want.foreign:
+            selector = known.narrowed(metric, _series(server, metric, start, end), nodes)
+        labels = energy[metric] if metric in energy and not nodes else _series(server, selector, start, end)
         names = {name for one in labels for name in one} - {"__name__"}
         return Asked(metric, selector, schema(metric, names), len(labels), step)
 
-    asked = [one for one in pool.map(look, want.metrics) if one.series]
-    if there and (missing := [node for node in nodes if node not in there]):
-        warn(f"query: Prometheus has no energy counters of {', '.join(missing)} in the window.")
-    return asked
+    return [one for one in pool.map(look, want.metrics) if one.series]
 
 
 def _series(server: Prometheus, selector: str, start: float, end: float) -> list[Labels]:

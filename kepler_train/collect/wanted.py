@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kepler_train.catalog import Dialect, catalog
@@ -28,11 +27,6 @@ class Wanted:
     def metrics(self) -> list[str]:
         """Every metric to ask for."""
         return [*self.energy, *self.features]
-
-    def selector(self, metric: str, nodes: Iterable[str]) -> str:
-        """The series of a metric, of the named nodes or of all; other exporters know nothing of Kepler's nodes."""
-        names = "|".join(re.escape(node) for node in nodes)
-        return metric if metric in self.foreign or not names else f'{metric}{{{self.node_label}=~"{_quoted(names)}"}}'
 
 
 def wanted(spec: RunSpec, name: str) -> Wanted:
@@ -102,7 +96,3 @@ def find_dialect(spec: RunSpec, server: Prometheus) -> str:
             f" choose one with dialect = {' or '.join(spoken)}."
         )
     return spoken[0]
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -19,6 +19,7 @@ from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.prometheus import prometheus_server
 from kepler_train.simulate.store import Store, store_of
+from kepler_train.simulate.variant import Variant
 from kepler_train.spec import RunSpec
 from kepler_train.steps.query import query_samples
 
@@ -162,3 +163,18 @@ def test_a_window_without_samples_says_so(store: Store, spec: MakeSpec, tmp_path
         query_samples(spec(server.url, START - 7200, START - 3600), tmp_path)
     with prometheus_server(store) as server, pytest.raises(DataError, match="of the nodes node-7"):
         query_samples(spec(server.url, END - 3600, END, nodes="node-7"), tmp_path)
+
+
+def test_of_other_exporters_too_only_the_chosen_nodes_are_asked_for(
+    two_nodes: list[NodeRun], spec: MakeSpec, tmp_path: Path
+) -> None:
+    beside = exported(two_nodes, "current", ["rapl-sysfs"], frozenset(), 4, Variant(node_exporter=True))
+    asked = {"feature_groups": "NodeExporter", "output_types": "AbsPower", "energy_sources": "rapl-sysfs"}
+    with prometheus_server(store_of(beside)) as server:
+        query_samples(spec(server.url, nodes="node-1", **asked), tmp_path)
+    found = collected(tmp_path)
+    whole = held(store_of(beside), list(found))
+    assert len(found) == 10  # energy, and nine metrics of node_exporter
+    for metric, series in found.items():
+        target = "node-1" if metric.startswith("kepler_") else "node-1:9100"
+        assert series == {key: own for key, own in whole[metric].items() if ("instance", target) in key}
