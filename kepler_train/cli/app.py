@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kepler_train.cli import demo, everyday, local, look, machine, simulate, steps, stress
+from kepler_train.cli import demo, everyday, local, look, machine, query, simulate, steps, stress
 from kepler_train.events import LogFormat, use_format
 
 app = typer.Typer(
@@ -17,14 +17,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Train, judge and publish power models for Kepler.",
 )
-for command in (everyday.query, everyday.validate, everyday.extract, everyday.isolate, everyday.train, everyday.export):
+# In the order in which a person meets them: measure, look, train, hand over; then the machinery.
+for command in (stress.stress, machine.machine, query.query, everyday.validate, look.plot, look.profile):
     app.command()(command)
-app.command()(stress.stress)
-app.command()(machine.machine)
-app.command()(look.profile)
-app.command()(look.plot)
-app.command()(steps.run_step)
-app.command()(demo.demo)
+for step in (everyday.extract, everyday.isolate, everyday.train, everyday.export, steps.run_step, demo.demo):
+    app.command()(step)
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(local.app, name="local")
 

@@ -16,7 +16,6 @@ from kepler_train.cli.files import (
     whole_file,
     whole_folder,
 )
-from kepler_train.cli.query import query as query
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
 

@@ -59,11 +59,13 @@ def check_methods(spec: RunSpec) -> None:
 
 
 def schedule_of(name: str) -> Schedule:
-    """The load phases in a file of data; no name, no phases."""
-    from kepler_train.cli.files import data_path
+    """The load phases in a file of data, whose .json may be left out; no name, no phases."""
+    from kepler_train.cli.files import data_path, named
     from kepler_train.collect.schedule import read_schedule
 
-    return read_schedule(name if "://" in name else str(data_path(name)) if name else "")
+    if not name or "://" in name:
+        return read_schedule(name)
+    return read_schedule(str(data_path(name) if data_path(name).exists() else named(name, ".json")))
 
 
 def machine_of(machine_id: str, schedule: Schedule) -> MachineSpec | None:

@@ -24,6 +24,12 @@ Idle = Annotated[str, typer.Option(help="Length of the idle phase before and aft
 Sweep = Annotated[bool, typer.Option("--sweep", help="Sweep frequencies instead of leaving them to the governor.")]
 Dialect = Annotated[str, typer.Option(help="legacy (Kepler up to 0.9) or current (0.10 and later).")]
 Source = Annotated[list[str], typer.Option(help="Meters: one with rapl, one without; may be repeated.")]
+Refresh = Annotated[
+    float, typer.Option(help="Seconds between readings of the exporter (Kepler: 3 or 5); 0 reads at each scrape.")
+]
+Skew = Annotated[
+    float, typer.Option(help="Seconds that energy is read after the counters of work; --fault skew: 0.4 scrapes.")
+]
 Fault = Annotated[list[str], typer.Option(help="A fault by name; may be repeated.")]
 ContainerSeconds = Annotated[
     bool, typer.Option("--container-seconds", help="Current: kepler_container_cpu_seconds_total, as after 0.11.4.")
@@ -68,6 +74,8 @@ def history(
     process_energy: ProcessEnergy = False,
     package_ratio: PackageRatio = False,
     node_exporter: NodeExporter = False,
+    refresh: Refresh = 0.0,
+    skew: Skew = 0.0,
     machine_id: Annotated[str, typer.Option(help="Name of the machine in the schedule.")] = "simulated",
 ) -> None:
     """Write days of metrics as OpenMetrics text, with the truth behind them.
@@ -80,6 +88,7 @@ def history(
     from kepler_train.simulate.history import check_names, exported, write_history, write_schedule
     from kepler_train.simulate.node import run_nodes
     from kepler_train.simulate.options import scenario
+    from kepler_train.simulate.reading import skew_seconds
     from kepler_train.simulate.variant import Variant
 
     check_names(dialect, source)
@@ -97,6 +106,8 @@ def history(
         phase=phase,
         idle=idle,
         sweep=sweep,
+        refresh=refresh,
+        skew=skew_seconds(skew, faults, scrape),
     )
     runs = run_nodes(asked)
     written = write_history(out, exported(runs, dialect, source, faults, seed, variant))
@@ -143,6 +154,8 @@ def prometheus(
     process_energy: ProcessEnergy = False,
     package_ratio: PackageRatio = False,
     node_exporter: NodeExporter = False,
+    refresh: Refresh = 0.0,
+    skew: Skew = 0.0,
 ) -> None:
     """Serve simulated history on the Prometheus HTTP API, failing as asked.
 
@@ -156,6 +169,7 @@ def prometheus(
     from kepler_train.simulate.node import run_nodes
     from kepler_train.simulate.options import scenario
     from kepler_train.simulate.prometheus import prometheus_server
+    from kepler_train.simulate.reading import skew_seconds
     from kepler_train.simulate.store import read_store, store_of
     from kepler_train.simulate.variant import Variant
 
@@ -179,6 +193,8 @@ def prometheus(
             phase=phase,
             idle=idle,
             sweep=sweep,
+            refresh=refresh,
+            skew=skew_seconds(skew, data_faults, scrape),
         )
         variant = Variant(container_seconds, process_energy, package_ratio, node_exporter)
         store = store_of(exported(run_nodes(asked), dialect, source, data_faults, seed, variant))
@@ -207,6 +223,8 @@ def node(
     phase: Phase = "10m",
     idle: Idle = "10m",
     sweep: Sweep = False,
+    refresh: Refresh = 0.0,
+    skew: Skew = 0.0,
 ) -> None:
     """Export a live node on /metrics.
 
@@ -218,20 +236,26 @@ def node(
     from kepler_train.errors import UserError, unknown_name
     from kepler_train.events import say
     from kepler_train.simulate.exporter import Exporter, exporter_server
-    from kepler_train.simulate.live import HostNode, SimulatedNode
+    from kepler_train.simulate.live import LIVE_TICK, HostNode, SimulatedNode
     from kepler_train.simulate.live import Source as LiveSource
-    from kepler_train.simulate.options import scenario
+    from kepler_train.simulate.options import check_refresh, scenario
+    from kepler_train.simulate.reading import skew_seconds
+    from kepler_train.simulate.reading import skew_seconds
     from kepler_train.simulate.variant import Variant
 
     live: LiveSource
     if meter == "host":
+        if skew or "skew" in fault:
+            raise UserError("--meter host reads energy and work at once: use --meter sim for a skew.")
+        check_refresh(refresh)
         live = HostNode(name, seed)
-        live.keep_reading()
+        live.keep_reading(refresh)
     elif meter == "sim":
         asked = scenario(
             duration="1d",
-            start=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            scrape=5.0,
+            # The first reading must be complete when the first scrape comes.
+            start=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2 * refresh - abs(skew))),
+            scrape=LIVE_TICK,
             seed=seed,
             containers=containers,
             sockets=sockets,
@@ -239,6 +263,8 @@ def node(
             phase=phase,
             idle=idle,
             sweep=sweep,
+            refresh=refresh,
+            skew=skew_seconds(skew, frozenset(fault), LIVE_TICK),
         )
         live = SimulatedNode(asked, name)
     else:
