@@ -7,7 +7,8 @@ they have not seen, and publishes those that pass.
 
 **Window.** A run learns from `start` to `end` where they are given, else from its data interval: that is how the
 nightly run, a backfill and a run with a logical date choose. A run without any of these learns from the last
-`window_seconds`.
+`window_seconds`. With `stress` on, a run first puts the machine under load (the machine that its steps run on, or the
+node named in `nodes` where they are pods) and learns from that time.
 
 **Parameters** worth knowing: `prometheus` (address), `nodes` (when several are scraped), `schedule` (file of load
 phases, so that errors are told by workload), `abs_trainers` and `dyn_trainers`, `gate_mae` and `gate_mape` (what may
@@ -23,12 +24,13 @@ from __future__ import annotations
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TriggerRule, chain
 
-from kepler_airflow.steps import models, step, step_in_parts
+from kepler_airflow.steps import models, step, step_in_parts, stress_when_asked
 from kepler_airflow.training import training_dag, wanted_pairs
 
 for source, group in wanted_pairs():
     with training_dag(source, group, doc_md=__doc__):
         plan = step("plan")
+        query = step("query", trigger_rule=TriggerRule.NONE_FAILED)  # stress may be skipped
         trained = step_in_parts("train", plan >> models())
         # One failed trainer must not keep the others' models from being published …
         judged = step("evaluate", trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
@@ -36,6 +38,6 @@ for source, group in wanted_pairs():
         # … nor the run from being red.
         all_done = EmptyOperator(task_id="all_models_trained")
 
-        chain(plan, step("query"), step("validate"), step("extract"), step("isolate"), trained)
+        chain(plan, stress_when_asked(), query, step("validate"), step("extract"), step("isolate"), trained)
         chain(trained, judged, step("export"), published, all_done)
         chain(trained, all_done)

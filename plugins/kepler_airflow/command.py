@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kepler_airflow.settings import settings
 
-PLAN = "plan"
+PLAN, STRESS = "plan", "stress"
 
 # A run has no data interval when it was triggered without a logical date.
 _INTERVAL = (

@@ -17,11 +17,13 @@ from kubernetes.client.exceptions import ApiException
 from kepler_airflow import command
 from kepler_airflow.outcome import raise_for
 from kepler_airflow.settings import settings
+from kepler_train.spec import read_spec
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
     from kubernetes.client import models as k8s
 
+_HOSTNAME = "kubernetes.io/hostname"
 _REFUSED_FOR_GOOD = {400, 401, 403, 404, 422}
 _NEVER_RAN = {"StartError", "ContainerCannotRun"}
 _ENDED = {"Succeeded", "Failed"}
@@ -54,12 +56,13 @@ class PodStep(KubernetesPodOperator):
 
     def __init__(self, *, step: str, part: str = "", **kwargs: Any) -> None:
         chosen = settings()
+        own_template = chosen.stress_pod_template if step == command.STRESS else ""
         kubeconfig = os.environ.get("KUBECONFIG")
         super().__init__(
             name=f"kepler-train-{step}",
             namespace=chosen.namespace,
             image=chosen.image,
-            pod_template_file=chosen.pod_template,
+            pod_template_file=own_template or chosen.pod_template,
             arguments=command.arguments(step, part),
             env_vars=command.environment(step),
             labels={"app.kubernetes.io/name": "kepler-train", "kepler-train/step": step},
@@ -102,7 +105,18 @@ class PodStep(KubernetesPodOperator):
         container.args = [_literal(word) for word in container.args]
         for variable in container.env:
             variable.value = _literal(variable.value) if variable.value else variable.value
+        if self.step == command.STRESS:
+            self._place_stress(pod, context)
         return pod
+
+    def _place_stress(self, pod: k8s.V1Pod, context: Context | None) -> None:
+        """On the node that is measured, with all its CPUs, unless the template of its own says otherwise."""
+        nodes = read_spec(dict(context["params"])).nodes if context else []
+        if len(nodes) == 1 and _HOSTNAME not in (pod.spec.node_selector or {}):
+            pod.spec.node_selector = {**(pod.spec.node_selector or {}), _HOSTNAME: nodes[0]}
+        resources = pod.spec.containers[0].resources
+        if not settings().stress_pod_template and resources and resources.limits:
+            resources.limits.pop("cpu", None)  # the load would be less than its label says
 
     def get_or_create_pod(self, pod_request_obj: k8s.V1Pod, context: Context) -> k8s.V1Pod:
         """The pod that a lost worker left running, else a new one; never one that has failed: that was another try."""

@@ -11,6 +11,7 @@
 | KEPLER_TRAIN_IMAGE | pods: image of the steps | kepler-train-step:<version> |
 | KEPLER_TRAIN_NAMESPACE | pods: namespace | kepler-train |
 | KEPLER_TRAIN_POD_TEMPLATE | pods: template file | docker/step/pod.yaml |
+| KEPLER_TRAIN_STRESS_POD_TEMPLATE | pods: template file of the stress step | the one above, without a limit of CPU |
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Settings:
     image: str
     namespace: str
     pod_template: str
+    stress_pod_template: str
 
 
 @cache
@@ -62,6 +64,7 @@ def settings() -> Settings:
         image=os.environ.get("KEPLER_TRAIN_IMAGE", f"kepler-train-step:{__version__}"),
         namespace=os.environ.get("KEPLER_TRAIN_NAMESPACE", "kepler-train"),
         pod_template=os.environ.get("KEPLER_TRAIN_POD_TEMPLATE", str(template)),
+        stress_pod_template=os.environ.get("KEPLER_TRAIN_STRESS_POD_TEMPLATE", ""),
     )
 
 

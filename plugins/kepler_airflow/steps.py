@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import task
+from airflow.sdk.exceptions import AirflowSkipException
 
 from kepler_airflow.settings import settings
 
 if TYPE_CHECKING:
-    from airflow.sdk import BaseOperator, XComArg
+    from airflow.sdk import BaseOperator, Context, XComArg
     from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 
@@ -23,6 +24,19 @@ def step_in_parts(name: str, parts: XComArg, **options: Any) -> MappedOperator:
     return (
         _operator().partial(task_id=name, step=name, map_index_template="{{ task.part }}", **options).expand(part=parts)
     )
+
+
+def stress_when_asked() -> BaseOperator:
+    """The stress step; skipped, before anything is started for it, in a run that does not ask for it.
+
+    Runs of a DAG have it one after the other: two loads at once measure neither.
+    """
+    return step("stress", pre_execute=_skip_unless_stress, max_active_tis_per_dag=1)
+
+
+def _skip_unless_stress(context: Context) -> None:
+    if not context["params"]["stress"]:
+        raise AirflowSkipException("This run does not stress the machine: its parameter stress is off.")
 
 
 @task

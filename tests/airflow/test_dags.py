@@ -11,7 +11,7 @@ from kepler_train.spec import form_schema, read_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 DAG = "train_rapl-sysfs_BPFOnly"
-STEPS = ["plan", "query", "validate", "extract", "isolate", "train", "evaluate", "export", "publish"]
+STEPS = ["plan", "stress", "query", "validate", "extract", "isolate", "train", "evaluate", "export", "publish"]
 
 
 def describe(tmp_path_factory, **environment):
@@ -87,6 +87,14 @@ def test_a_failed_trainer_neither_stops_the_others_nor_leaves_the_run_green(loca
     assert tasks["all_models_trained"]["trigger_rule"] == "all_success"
     downstream = {name for task in tasks.values() for name in task["upstream"]}
     assert set(tasks) - downstream == {"all_models_trained"}  # the one leaf decides the run's colour
+
+
+def test_a_run_without_stress_goes_on_and_two_runs_do_not_stress_at_once(local, pods):
+    for dags in (local, pods):
+        tasks = dags["dags"][DAG]["tasks"]
+        assert tasks["query"]["trigger_rule"] == "none_failed"
+        assert tasks["stress"]["at_once"] == 1
+        assert tasks["query"]["upstream"] == ["stress"]  # nor is anything asked of Prometheus while the load runs
 
 
 def test_the_form_is_the_spec(local):
