@@ -240,7 +240,6 @@ def node(
     from kepler_train.simulate.live import Source as LiveSource
     from kepler_train.simulate.options import check_refresh, scenario
     from kepler_train.simulate.reading import skew_seconds
-    from kepler_train.simulate.reading import skew_seconds
     from kepler_train.simulate.variant import Variant
 
     live: LiveSource

@@ -26,7 +26,7 @@ def families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> 
         if "rapl" not in source:
             watts = gauge(run.metered_watts("platform"))
             labels = {"source": source, "node_id": "1", "bmc_id": "sim", "chassis_id": "0", **target}
-            found.append(Family("kepler_platform_watts", "gauge", [Curve(labels, run.edges, watts, 1)]))
+            found.append(Family("kepler_platform_watts", "gauge", [Curve(labels, run.edges, watts, 1, energy=True)]))
     found.append(Family("kepler_node_cpu_usage_ratio", "gauge", [Curve(target, run.edges, gauge(run.usage), 6)]))
     # These two carry no node_name, in the real exporter neither.
     found.append(Family("kepler_node_cpu_info", "gauge", [*_cpu_info(run, scraped)]))
@@ -47,12 +47,12 @@ def _node(run: NodeRun, target: dict[str, str]) -> list[Family]:
         labels = {"zone": zone, "path": path, **target}
         joules, at_work = read_energy(zone, run.energy[zone]).sum(axis=0), run.active_energy[zone]
         metered, working = run.metered_watts(zone), np.diff(at_work) / run.tick
-        total.curves.append(Curve(labels, run.edges, joules + BEFORE[zone], 6, survives_restart=True))
-        active.curves.append(Curve(labels, run.edges, at_work, 3))
-        idle.curves.append(Curve(labels, run.edges, run.energy[zone].sum(axis=0) - at_work, 3))
-        watts.curves.append(Curve(labels, run.edges, gauge(metered), 3))
-        active_watts.curves.append(Curve(labels, run.edges, gauge(working), 3))
-        idle_watts.curves.append(Curve(labels, run.edges, gauge(metered - working), 3))
+        total.curves.append(Curve(labels, run.edges, joules + BEFORE[zone], 6, survives_restart=True, energy=True))
+        active.curves.append(Curve(labels, run.edges, at_work, 3, energy=True))
+        idle.curves.append(Curve(labels, run.edges, run.energy[zone].sum(axis=0) - at_work, 3, energy=True))
+        watts.curves.append(Curve(labels, run.edges, gauge(metered), 3, energy=True))
+        active_watts.curves.append(Curve(labels, run.edges, gauge(working), 3, energy=True))
+        idle_watts.curves.append(Curve(labels, run.edges, gauge(metered - working), 3, energy=True))
     return [total, watts, active, active_watts, idle, idle_watts]
 
 

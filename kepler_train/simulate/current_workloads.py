@@ -67,17 +67,12 @@ def _add_energy(
     ended = last < len(run.edges) - 1 and used["package"][-1] - used["package"][0] > LEAST_TERMINATED_JOULES
     for zone in RAPL_COMPONENTS:
         power = gauge(np.diff(used[zone]) / run.tick)
-        joules.curves.append(Curve({**labels, "state": "running", "zone": zone}, edges, used[zone], 3))
-        watts.curves.append(Curve({**labels, "state": "running", "zone": zone}, edges, power, 3))
+        joules.curves.append(Curve({**labels, "state": "running", "zone": zone}, edges, used[zone], 3, energy=True))
+        watts.curves.append(Curve({**labels, "state": "running", "zone": zone}, edges, power, 3, energy=True))
         if ended:
             for family, values in ((joules, used[zone]), (watts, power)):
-                family.curves.append(_terminated({**labels, "state": "terminated", "zone": zone}, run, edges, values))
-
-
-def _terminated(labels: dict[str, str], run: NodeRun, edges: Array, values: Array) -> Curve:
-    # Between the last scrape of its life and the one after the next, however late they are.
-    times = np.append(edges, edges[-1] + 1.65 * run.tick)
-    return Curve(labels, times, np.append(values, values[-1]), 3, seen_from=float(edges[-1] + 0.65 * run.tick))
+                gone = {**labels, "state": "terminated", "zone": zone}
+                family.curves.append(Curve(gone, edges, values, 3, energy=True, once_after=run.scrape))
 
 
 def _process_labels(c: Container, process: Process) -> dict[str, str]:

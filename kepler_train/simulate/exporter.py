@@ -16,6 +16,7 @@ from kepler_train.simulate.history import DIALECTS, check_names, without_uncore
 from kepler_train.simulate.live import Source
 from kepler_train.simulate.node import NodeRun
 from kepler_train.simulate.openmetrics import format_labels, format_value
+from kepler_train.simulate.reading import reading_of
 from kepler_train.simulate.series import Family, Scrapes
 from kepler_train.simulate.server import Answer, Server
 from kepler_train.simulate.variant import USUAL, Variant
@@ -60,7 +61,7 @@ class Exporter:
         with self._lock:
             run = self._source.run()
             now = min(max(time.time(), run.edges[0]), run.edges[-1])
-            scrape = Scrapes(np.array([now]))
+            scrape = Scrapes(np.array([now]), reading=reading_of(run, self._faults, live=True))
             restarts = self._enters_new_cycle()
             lines = []
             for family in self._families(run):

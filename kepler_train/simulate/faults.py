@@ -8,6 +8,7 @@ import numpy as np
 
 from kepler_train.errors import UserError, unknown_name
 from kepler_train.simulate.activity import Array
+from kepler_train.simulate.reading import Reading
 from kepler_train.simulate.series import Scrapes
 
 DATA_FAULTS = {
@@ -19,6 +20,7 @@ DATA_FAULTS = {
     "duplicate": "a second job scrapes the same exporter, so every series is there twice",
     "clock-step": "the clock of Prometheus is five minutes (at most a tenth of the history) fast for a while",
     "zero-power": "the uncore meter exists and stays at 0",
+    "skew": "the exporter reads energy 0.4 scrape intervals after the counters of work",
 }
 SERVER_FAULTS = {
     "unavailable": "503 instead of an answer",
@@ -39,8 +41,14 @@ def check_faults(names: Iterable[str], known: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def scrapes(edges: Array, faults: frozenset[str], rng: np.random.Generator, offset: float = 0.0) -> Scrapes:
-    """When one node was scraped: `offset` (s) after every edge of its ticks, unless a fault says otherwise."""
+def scrapes(
+    edges: Array,
+    faults: frozenset[str],
+    rng: np.random.Generator,
+    offset: float = 0.0,
+    reading: Reading | None = None,
+) -> Scrapes:
+    """When one node was scraped: `offset` (s) after each of these moments, unless a fault says otherwise."""
     tick, span = edges[1] - edges[0], edges[-1] - edges[0]
     times = edges + offset if offset else edges.copy()
     restarts: tuple[float, ...] = ()
@@ -65,11 +73,17 @@ def scrapes(edges: Array, faults: frozenset[str], rng: np.random.Generator, offs
         late[-1] = False
         times = np.round(times + late * rng.uniform(0, 0.6 * tick, len(edges)), 3)
         keep &= times <= edges[-1]
+    if reading:
+        read = reading.work(times)
+        # An exporter that has just come up has nothing to show before its first whole reading.
+        keep &= read - reading.span >= edges[0] - 1e-6
+        for moment in restarts:
+            keep &= (times < moment) | (read >= moment)
     if "clock-step" not in faults:
-        return Scrapes(times[keep], restarts, resets)
+        return Scrapes(times[keep], restarts, resets, reading=reading)
     fast = (times >= edges[0] + 0.35 * span) & (times < edges[0] + 0.65 * span)
     stamps = times + fast * round(min(300.0, span / 10))
     # When the clock is put right, Prometheus refuses samples that seem older than what it has.
     behind = ~fast & (times >= edges[0] + 0.65 * span) & (stamps <= stamps[fast & keep].max(initial=-np.inf))
     keep &= ~behind
-    return Scrapes(times[keep], restarts, resets, stamps[keep])
+    return Scrapes(times[keep], restarts, resets, stamps[keep], reading)

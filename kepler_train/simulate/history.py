@@ -15,6 +15,7 @@ from kepler_train.simulate.faults import scrapes
 from kepler_train.simulate.files import replacing
 from kepler_train.simulate.node import NodeRun
 from kepler_train.simulate.openmetrics import write_openmetrics
+from kepler_train.simulate.reading import reading_of
 from kepler_train.simulate.schedule import phase_records
 from kepler_train.simulate.series import Family, Scrapes
 from kepler_train.simulate.variant import USUAL, Variant
@@ -48,13 +49,15 @@ def exported(
         shown = without_uncore(run) if "zero-power" in faults else run
         families = DIALECTS[dialect](shown, sources, variant)
         random = (np.random.default_rng([seed, index, stream]) for stream in (1, 2, 3))
-        found.append((scrapes(run.edges, faults, next(random)), families))
+        edges = run.scrape_edges
+        found.append((scrapes(edges, faults, next(random), 0.0, reading_of(run, faults)), families))
         if "duplicate" in faults:
-            again = scrapes(run.edges, faults, next(random), 0.2 * run.tick)
+            offset = 0.2 * run.scrape
+            again = scrapes(edges, faults, next(random), offset, reading_of(run, faults, offset))
             found.append((again, [_of_second_job(family) for family in families]))
         if variant.node_exporter:
-            offset = min(node_exporter.OFFSET_SECONDS, 0.47 * run.tick)
-            beside = scrapes(run.edges, faults - {"restart"}, next(random), offset)  # Kepler's restart is not its own
+            offset = min(node_exporter.OFFSET_SECONDS, 0.47 * run.scrape)
+            beside = scrapes(edges, faults - {"restart"}, next(random), offset)  # Kepler's restart is not its own
             found.append((beside, node_exporter.families(run)))
     return found
 

@@ -83,5 +83,5 @@ def _joules(run: NodeRun, component: str, source: str, target: dict[str, str]) -
         place = {} if component == "platform" else {"package": str(socket)}
         for mode, joules in (("idle", idle), ("dynamic", used - idle)):
             labels = {"source": source, "mode": mode, **place, **target}
-            family.curves.append(Curve(labels, run.edges, read_energy(component, joules), decimals=3))
+            family.curves.append(Curve(labels, run.edges, read_energy(component, joules), decimals=3, energy=True))
     return family

@@ -17,6 +17,8 @@ from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, continued, make_run, run_node
 from kepler_train.simulate.workloads import STRESS_LOADS, SYSTEM, Workload, blend
 
+LIVE_TICK = 5.0  # s: a simulated node's load changes that often, whoever scrapes it how often
+
 
 class Source(Protocol):
     """A node that lives now."""
@@ -39,8 +41,12 @@ class SimulatedNode:
         with self._lock:
             while time.time() > self._run.edges[-1]:
                 self._scenario = replace(self._scenario, start=float(self._run.edges[-1]), seed=self._scenario.seed + 1)
-                self._run = continued(replace(run_node(self._scenario), name=self._name), self._run)
+                self._run = self._next()
             return self._run
+
+    def _next(self) -> NodeRun:
+        following = continued(replace(run_node(self._scenario), name=self._name), self._run)
+        return replace(following, phase=self._run.phase)  # the exporter's clock goes on too
 
 
 class HostNode:
@@ -59,6 +65,7 @@ class HostNode:
         cpus = sum(line.startswith("cpu") and line[3].isdigit() for line in stat.splitlines())
         self._machine = Machine(sockets=1, cores_per_socket=max(cpus, 1))
         self._lock = threading.Lock()
+        self._refreshed = False
         self._clock = GroupClock()
         self._mix = STRESS_LOADS["cpu"]
         self._workers: dict[tuple[int, int], float] = {}
@@ -67,7 +74,10 @@ class HostNode:
         self._last = self._step(self._at + 0.001, 0.0, 0.0)
 
     def run(self) -> NodeRun:
-        """The node up to this moment; two edges, the one before and now."""
+        """The node up to this moment, or to the last refresh; two edges, the one before and that."""
+        return self._last if self._refreshed else self._read()
+
+    def _read(self) -> NodeRun:
         with self._lock:
             now = time.time()
             if now - self._at >= 0.2:  # /proc counts in hundredths of a second
@@ -77,13 +87,17 @@ class HostNode:
                 self._at, self._busy = now, busy
             return self._last
 
-    def keep_reading(self, every: float = 1.0) -> threading.Thread:
-        """Read the machine in the background, so that processes that end are not missed for long."""
+    def keep_reading(self, refresh: float = 0.0) -> threading.Thread:
+        """Read the machine in the background, so that processes that end are not missed for long.
+
+        With a refresh interval (s) these readings are what scrapes show.
+        """
+        self._refreshed = bool(refresh)
 
         def read() -> None:
             while True:
-                time.sleep(every)
-                self.run()
+                time.sleep(refresh or 1.0)
+                self._read()
 
         reader = threading.Thread(target=read, daemon=True)
         reader.start()

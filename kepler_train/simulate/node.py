@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +16,11 @@ from kepler_train.simulate.schedule import Phase, make_schedule
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is simulated. Times in seconds, `start` as Unix time; a tick is one scrape interval."""
+    """What is simulated. Times in seconds, `start` as Unix time.
+
+    The exporter reads meter and counters every `refresh` seconds (0: at each scrape), energy `skew` seconds after
+    work. A tick, over which every load is constant, is one scrape interval, or a part of it no longer than a refresh.
+    """
 
     start: float
     duration: float
@@ -27,11 +32,24 @@ class Scenario:
     phase: float = 600.0
     idle: float = 600.0
     sweep: bool = False
+    refresh: float = 0.0
+    skew: float = 0.0
+
+    @property
+    def steps(self) -> int:
+        """Ticks in a scrape interval."""
+        within_skew = 5 if self.skew else 1  # so that load also changes between the two readings
+        return max(math.ceil(self.scrape / self.refresh) if self.refresh else 1, within_skew)
+
+    @property
+    def tick(self) -> float:
+        """Length of a tick (s)."""
+        return self.scrape / self.steps
 
     @property
     def ticks(self) -> int:
-        """Whole scrape intervals in the duration."""
-        return int(self.duration / self.scrape)
+        """Ticks of all whole scrape intervals in the duration."""
+        return int(self.duration / self.scrape) * self.steps
 
 
 @dataclass(frozen=True)
@@ -62,11 +80,25 @@ class NodeRun:
     energy: dict[str, Array]  # J, metered
     idle_energy: dict[str, Array]  # J, what the idle machine would have used of it
     active_energy: dict[str, Array]  # J of the node and edge, the share of busy CPUs
+    steps: int = 1  # ticks in a scrape interval
+    refresh: float = 0.0  # s between readings of the exporter; 0: it reads at each scrape
+    phase: float = 0.0  # Unix s of one of its readings
+    skew: float = 0.0  # s that energy is read after work
 
     @property
     def tick(self) -> float:
         """Length of a tick (s)."""
         return float(self.edges[1] - self.edges[0])
+
+    @property
+    def scrape(self) -> float:
+        """Time between scrapes (s)."""
+        return self.tick * self.steps
+
+    @property
+    def scrape_edges(self) -> Array:
+        """When it is scraped if nothing goes wrong (Unix s)."""
+        return self.edges[:: self.steps]
 
     @property
     def usage(self) -> Array:
@@ -90,8 +122,10 @@ def run_nodes(scenario: Scenario) -> list[NodeRun]:
 def run_node(scenario: Scenario, index: int = 0) -> NodeRun:
     """One node. Each has a scrape offset of its own, as Prometheus spreads its targets; the first has none."""
     rng = np.random.default_rng([scenario.seed, index])
-    machine, ticks, tick = scenario.machine, scenario.ticks, scenario.scrape
-    edges = scenario.start + (index * 4.2) % tick + tick * np.arange(ticks + 1)
+    machine, ticks, tick, steps = scenario.machine, scenario.ticks, scenario.tick, scenario.steps
+    begin = scenario.start + (index * 4.2) % scenario.scrape
+    scraped = np.round(begin + scenario.scrape * np.arange(ticks // steps + 1), 3)
+    edges = np.append((scraped[:-1, None] + tick * np.arange(steps)).ravel(), scraped[-1])
     phases = make_schedule(
         machine,
         ticks,
@@ -102,7 +136,11 @@ def run_node(scenario: Scenario, index: int = 0) -> NodeRun:
     )
     frequency = np.concatenate([np.full(p.last - p.first, float(p.frequency_mhz)) for p in phases])
     containers = make_containers(machine, phases, ticks, scenario.containers, tick, rng)
-    return make_run(f"node-{index}", machine, np.round(edges, 3), phases, frequency, containers, rng)
+    run = make_run(f"node-{index}", machine, edges, phases, frequency, containers, rng)
+    # The exporter's clock knows nothing of Prometheus': it is never in step with the scrapes.
+    offset = np.random.default_rng([scenario.seed, index, 4]).uniform(0.1, 0.9) * scenario.refresh
+    phase = round(float(edges[0]) + offset, 3)
+    return replace(run, steps=steps, refresh=scenario.refresh, phase=phase, skew=scenario.skew)
 
 
 def make_run(

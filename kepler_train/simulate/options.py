@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from kepler_train.errors import UserError
@@ -38,6 +39,12 @@ def moment(text: str) -> float:
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
+def check_refresh(refresh: float) -> None:
+    """Refuse a refresh interval (s) that no exporter has."""
+    if refresh and not 0.1 <= refresh <= 600:
+        raise UserError(f"--refresh {refresh:g} is out of range: give 0.1 to 600 seconds, or 0 to read at each scrape.")
+
+
 def scenario(
     *,
     duration: str = "2d",
@@ -51,6 +58,8 @@ def scenario(
     phase: str = "10m",
     idle: str = "10m",
     sweep: bool = False,
+    refresh: float = 0.0,
+    skew: float = 0.0,
 ) -> Scenario:
     """The scenario that the options of `simulate` describe."""
     if not scrape >= 0.1:
@@ -65,15 +74,16 @@ def scenario(
     ):
         if not least <= value <= most:
             raise UserError(f"--{name} {value} is out of range: give {least} to {most}.")
+    check_refresh(refresh)
+    if not abs(skew) <= scrape:
+        raise UserError(
+            f"--skew {skew:g} is out of range: give at most one scrape interval ({scrape:g} s), either way."
+        )
     length = seconds(duration, "--duration")
     if length < 4 * scrape:
         raise UserError(f"A history of {length:g} s has fewer than four scrapes of {scrape:g} s: make it longer.")
-    if length / scrape * nodes > MOST_TICKS:
-        raise UserError(f"{length / scrape * nodes:,.0f} scrapes do not fit into memory: ask for a shorter history.")
-    ticks = int(length / scrape)
-    begin = moment(start) if start else time.time() // scrape * scrape - ticks * scrape
-    return Scenario(
-        start=round(begin, 3),
+    asked = Scenario(
+        start=0.0,
         duration=length,
         scrape=scrape,
         seed=seed,
@@ -83,4 +93,11 @@ def scenario(
         phase=seconds(phase, "--phase"),
         idle=seconds(idle, "--idle"),
         sweep=sweep,
+        refresh=refresh,
+        skew=skew,
     )
+    if asked.ticks * nodes > MOST_TICKS:
+        what = "scrapes" if asked.steps == 1 else "changes of load"
+        raise UserError(f"{asked.ticks * nodes:,} {what} do not fit into memory: ask for a shorter history.")
+    begin = moment(start) if start else time.time() // scrape * scrape - asked.ticks * asked.tick
+    return replace(asked, start=round(begin, 3))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from kepler_train.simulate.activity import Array
+from kepler_train.simulate.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -15,18 +17,30 @@ class Scrapes:
     """When a node was scraped, and when its counters fell back to 0 (all times Unix seconds).
 
     At `restarts` the exporter came up again; at `resets` every counter began anew, the hardware's too. `stamps`
-    are the times that Prometheus wrote down where its clock was wrong.
+    are the times that Prometheus wrote down where its clock was wrong. Without a `reading` every scrape shows its own
+    moment.
     """
 
     times: Array
     restarts: tuple[float, ...] = ()
     resets: tuple[float, ...] = ()
     stamps: Array | None = None
+    reading: Reading | None = None
 
     @property
     def recorded(self) -> Array:
         """The timestamps of the samples."""
         return self.times if self.stamps is None else self.stamps
+
+    @cached_property
+    def work(self) -> Array:
+        """The moment whose counters of work each scrape shows."""
+        return self.reading.work(self.times) if self.reading else self.times
+
+    @cached_property
+    def energy(self) -> Array:
+        """The moment whose energy each scrape shows."""
+        return self.reading.energy(self.times) if self.reading else self.times
 
 
 @dataclass(frozen=True)
@@ -38,17 +52,20 @@ class Curve:
     values: Array
     decimals: int = 0
     survives_restart: bool = False  # kept by hardware or kernel, not by the exporter
-    seen_from: float = -np.inf  # it is exported only from this moment on
+    energy: bool = False  # read with the meter, not with the counters of work
+    once_after: float = 0.0  # it is shown once, after its end; scrapes are this many seconds apart
 
     def sample(self, kind: str, scrapes: Scrapes) -> tuple[slice, Array]:
         """The scrapes that saw this series, and the values they read."""
+        first, last = self._shown(scrapes.reading)
         seen = slice(
-            int(np.searchsorted(scrapes.times, max(self.times[0], self.seen_from), "left")),
-            int(np.searchsorted(scrapes.times, self.times[-1], "right")),
+            int(np.searchsorted(scrapes.work, first, "left")),
+            int(np.searchsorted(scrapes.work, last, "right")),
         )
-        at = scrapes.times[seen]
+        at = (scrapes.energy if self.energy else scrapes.work)[seen]
         if kind == "gauge":
-            return seen, np.round(self.values[np.searchsorted(self.times, at, "left")], self.decimals)
+            span = scrapes.reading.span if scrapes.reading else 0.0
+            return seen, np.round(self._gauge(at, span), self.decimals)
         values = np.interp(at, self.times, self.values)
         zeros = sorted(scrapes.resets if self.survives_restart else scrapes.resets + scrapes.restarts)
         if zeros:
@@ -58,6 +75,24 @@ class Curve:
             values = values - lost[np.searchsorted(zeros, at, "right")]
         scale = 10.0**self.decimals
         return seen, np.floor(values * scale + 1e-6) / scale
+
+    def _shown(self, reading: Reading | None) -> tuple[float, float]:
+        """The first and the last moment of which a scrape shows this series."""
+        begin, end = float(self.times[0]), float(self.times[-1])
+        if reading:
+            # What was used since the reading before its end is not lost: the next one still has it.
+            end = reading.first_from(end)
+            return (end + 1e-6, reading.first_after(end)) if self.once_after else (begin, end)
+        # Between the last scrape of its life and the one after the next, however late they are.
+        return (end + 0.65 * self.once_after, end + 1.65 * self.once_after) if self.once_after else (begin, end)
+
+    def _gauge(self, at: Array, span: float) -> Array:
+        """The value of the tick at each moment, or the mean over `span` seconds before it; 0 outside its life."""
+        if not span:
+            ticks = np.searchsorted(self.times, at, "left")
+            return self.values[np.minimum(ticks, len(self.values) - 1)]
+        summed = np.concatenate([[0.0], np.cumsum(np.diff(self.times) * self.values[1:])])
+        return np.asarray((np.interp(at, self.times, summed) - np.interp(at - span, self.times, summed)) / span)
 
 
 def gauge(per_tick: Array) -> Array:

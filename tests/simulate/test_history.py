@@ -251,7 +251,7 @@ def test_an_output_folder_that_does_not_exist_is_said_so(tmp_path: Path) -> None
 
 def test_every_fault_is_described() -> None:
     assert set(DATA_FAULTS) == {
-        "reset", "gap", "late", "restart", "two-nodes", "duplicate", "clock-step", "zero-power",
+        "reset", "gap", "late", "restart", "two-nodes", "duplicate", "clock-step", "zero-power", "skew",
     }  # fmt: skip
 
 
