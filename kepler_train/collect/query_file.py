@@ -19,7 +19,8 @@ from kepler_train.errors import UserError
 Span = tuple[int, int]  # where the text of samples begins and ends in a file (bytes)
 Located = tuple[Labels, Span | Samples]
 
-_BLOCK = 8_000_000  # bytes read, and bytes of samples decoded, at a time
+_BLOCK = 250_000  # bytes read at a time: memory of that size is used again, more of it is fetched anew by the kernel
+_PART = 8_000_000  # bytes of samples decoded at a time
 # Within so many bytes the form of the samples shows, or they are taken for unusual ones.
 _LEARN = 64_000_000
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -67,7 +68,7 @@ class QueryFile:
         for labels, where in series:
             part.append(where if isinstance(where, Samples) else (labels, self._samples(*where)))
             size += len(where.times) if isinstance(where, Samples) else where[1] - where[0]
-            if size > _BLOCK:
+            if size > _PART:
                 yield self._decode(part)
                 part, size = [], 0
         if part:
@@ -162,7 +163,7 @@ class QueryFile:
         """The text with NaN for samples, and how much of it could be looked through."""
         kept, done = [], 0
         if self._form is not None:
-            for first, last in spans(text, self._form):
+            for first, last in spans(text, self._form, ended=self._ended):
                 kept.append(text[done : first - self._form.brackets])
                 self._spans[self._cuts] = self._at + first, self._at + last
                 self._cuts += 1

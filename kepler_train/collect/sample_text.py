@@ -23,7 +23,11 @@ _FIRST_TWO = re.compile(
 )
 _BLANKS_AND_BRACKET = rb"[ \t\r\n]*\]"
 _AS_TEXT = csv.ParseOptions(quote_char=False, double_quote=False, escape_char=False, ignore_empty_lines=False)
-_AS_NUMBERS = csv.ConvertOptions(column_types=dict.fromkeys("tv", pa.float64()), null_values=[], check_utf8=False)
+_AS_NUMBERS = csv.ConvertOptions(
+    column_types=dict.fromkeys("tv", pa.float64()), include_columns=["t", "v"], null_values=[], check_utf8=False
+)
+_BRACKET_ENDS_LINE = bytes.maketrans(b"]", b"\n")
+_DELETED = b' \t\r\n["'
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +52,21 @@ def form_of(text: bytes) -> Form | None:
     return Form(found[1], found[2], found[3], end[0]) if found and end else None
 
 
-def spans(text: bytes, form: Form) -> Iterator[tuple[int, int]]:
+def spans(text: bytes, form: Form, *, ended: bool = True) -> Iterator[tuple[int, int]]:
     """Where the samples of each series lie in JSON: from after `start` to before `end`.
 
     A quote that is not escaped begins or ends a string, and nothing but a key may stand before a colon. So `start`
-    is never inside a string, unless the text was no JSON even before it.
+    is never inside a string, unless the text was no JSON even before it. Samples have no braces: they end before the
+    next one. Text that has not `ended` may go on with samples after its last brace.
     """
     at = text.find(form.start)
     while at >= 0:
         first = at + len(form.start)
-        last = text.find(form.end, first)
-        if last < 0:
+        brace = text.find(b"{", first)
+        if brace < 0 and not ended:
             return
-        # A brace is of another object: the samples before it ended in another form.
-        if text[at - 1 : at] != b"\\" and text.find(b"{", first, last) < 0:
+        last = text.rfind(form.end, first, brace if brace >= 0 else len(text))
+        if last >= 0 and text[at - 1 : at] != b"\\":
             yield first, last
             first = last
         at = text.find(form.start, first)
@@ -70,30 +75,47 @@ def spans(text: bytes, form: Form) -> Iterator[tuple[int, int]]:
 def unfinished(text: bytes, form: Form, begin: int) -> int:
     """Where, after `begin`, samples start that may go on beyond the end of `text`, or only their `start` may."""
     at = text.rfind(form.start, begin)
-    if at >= 0 and text.find(form.end, at) < 0 and text.find(b"{", at) < 0:
+    if at >= 0 and text.find(b"{", at) < 0:
         return max(begin, at - 1)  # with the sign before it, which may make it a part of a string
     return max(begin, len(text) - len(form.start))
 
 
 def parse(texts: Sequence[bytes], form: Form) -> tuple[Floats, Floats, list[int]] | None:
     """Times (Unix s) and values of all series, and how many each has; None when a text is not just pairs."""
-    lines = [text.replace(form.between, b"\n") for text in texts]
-    shorter = len(form.between) - 1
-    counts = [1 + (len(text) - len(cut)) // shorter for text, cut in zip(texts, lines, strict=True)]
-    together = b"\n".join([*lines, b""])
-    rows = together.replace(form.middle, b",")
-    # With a `middle` in every line, and all of them replaced, the two columns below leave no room for other commas.
-    if len(together) - len(rows) != sum(counts) * (len(form.middle) - 1) or not _like_json(rows, sum(counts)):
+    lead = form.between[form.between.index(b"]") + 1 :]
+    text = b"".join([lead, form.between.join(texts), form.between])
+    quotes = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord('"'))
+    opening, closing = quotes[::2], quotes[1::2]
+    if not (_all_at(text, opening - len(form.middle) + 1, form.middle) and _all_at(text, closing, form.between)):
+        return None
+    # Each `between` becomes the end of a line and a comma, each `middle` a comma. Blanks, brackets and quotes that go
+    # beside those would have gone from within a number.
+    rows = text.translate(_BRACKET_ENDS_LINE, delete=_DELETED)[:-1]
+    gone = len(opening) * (_deleted(form.middle) + _deleted(form.between)) + _deleted(lead)
+    if len(text) - 1 - len(rows) != gone or not _like_json(rows, len(opening)):
         return None
     try:
-        options = csv.ReadOptions(use_threads=False, column_names=["t", "v"], block_size=max(len(rows), 1))
+        options = csv.ReadOptions(use_threads=False, column_names=["", "t", "v"], block_size=len(rows))
         table = csv.read_csv(pa.BufferReader(rows), options, _AS_TEXT, _AS_NUMBERS)
     except pa.ArrowInvalid:
         return None
     times, values = _floats(table.column("t")), _floats(table.column("v"))
-    if len(times) != sum(counts) or (b"(" in rows and np.isnan(values).any()):  # nan(1) is one in C only
+    if len(times) != len(opening) or (b"(" in rows and np.isnan(values).any()):  # nan(1) is one in C only
         return None
-    return times, values, counts
+    ends = np.cumsum([len(one) + len(form.between) for one in texts]) + len(lead)
+    return times, values, np.diff(np.searchsorted(opening, ends), prepend=0).tolist()
+
+
+def _all_at(text: bytes, positions: npt.NDArray[np.int64], expected: bytes) -> bool:
+    size = len(expected)
+    if not len(positions) or positions[0] < 0 or positions[-1] > len(text) - size:
+        return False
+    windows = np.ndarray((len(text) - size + 1,), dtype=f"S{size}", buffer=text, strides=(1,))
+    return bool((windows[positions] == expected).all())
+
+
+def _deleted(text: bytes) -> int:
+    return len(text) - len(text.translate(None, delete=_DELETED))
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
@@ -101,18 +123,17 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 
 def _like_json(rows: bytes, expected: int) -> bool:
-    """Whether nothing is there that passes for a number but is not JSON: 01, +1, .5, 5., tabs."""
+    """Whether nothing is there that passes for a number but is none in JSON: a time like 01, +1, .5 or 5."""
     signs = np.frombuffer(rows, dtype=np.uint8)
     ends = np.flatnonzero(signs == ord("\n"))
-    first = signs[np.concatenate([[0], ends[:-1] + 1])]
+    if len(ends) != expected:
+        return False
+    first = signs[np.concatenate([[1], ends[:-1] + 2])]
     dots = np.flatnonzero(signs == ord("."))
-    return bool(
-        len(ends) == expected
-        and ((first >= ord("1")) & (first <= ord("9"))).all()
+    return (
+        bool(((first >= ord("1")) & (first <= ord("9"))).all())
         and _digits(signs[dots - 1])
         and _digits(signs[dots + 1])
-        and b"\t" not in rows
-        and b"\r" not in rows
     )
 
 
