@@ -136,6 +136,21 @@ def test_every_step_leaves_a_manifest_with_hashes_of_what_it_read(stack, good):
     assert query.figures["samples"] > 30_000
 
 
+def test_a_run_without_stress_starts_nothing_for_it(stack, good):
+    assert tasks_of(stack, good)["stress", None]["state"] == "skipped"
+    assert files_of(stack, good).manifest("stress") is None
+    assert "This run does not stress the machine" in stack.api.task_log(DAG, good, "stress")
+
+
+def test_a_machine_of_which_prometheus_hears_nothing_is_not_stressed(stack):
+    run_id = stack.api.trigger(DAG, {"stress": True, "schedule": None})
+    assert stack.api.wait_run(DAG, run_id, 120) == "failed"
+    states = {name: (task["state"], task["try_number"]) for (name, _), task in tasks_of(stack, run_id).items()}
+    assert states["stress"] == ("failed", 1)
+    assert states["query"][0] == "upstream_failed"
+    assert "that Kepler is scraped there" in stack.api.task_log(DAG, run_id, "stress")
+
+
 def test_the_task_log_shows_the_steps_own_lines(stack, good):
     log = stack.api.task_log(DAG, good, "validate")
     assert "  valid      BPFOnly" in log

@@ -42,6 +42,14 @@ def test_the_image_has_no_airflow_no_root_and_no_file_that_it_can_change(cluster
     assert not [name for name in packages if "airflow" in name]
 
 
+def test_the_image_can_stress_the_node_without_any_rights(cluster: Cluster) -> None:
+    loads = ["--load", "cpu", "--load", "cache", "--timeout", "1", "--idle", "0", "--break", "0", "--instances", "2"]
+    code, log = cluster.run("kepler-train", "stress", *loads, "--frequency-sweep", "-o", "/tmp/stress")  # noqa: S108
+    assert code == 0, log
+    assert "The frequency sweep is left out" in log
+    assert log.splitlines()[-1] == "Wrote /tmp/stress.json: 2 phases, 2 done."
+
+
 @pytest.fixture(scope="module")
 def runs(airflow: AirflowApi, lab: Lab) -> Iterator[dict[str, str]]:
     """Three runs side by side: one that can work, one of a window without data, one of a server that is not there."""
