@@ -128,6 +128,12 @@ class RunSpec(BaseModel):
     extractor: str = Field(
         "default", validation_alias="EXTRACTOR", description="How counters become rates.", json_schema_extra=_TRAIN
     )
+    resolution: float = Field(
+        0,
+        ge=0,
+        description="Length of a row's window (s); 0: the shortest in which the energy counter moves evenly.",
+        json_schema_extra=_TRAIN,
+    )
     isolator: str = Field(
         "min", validation_alias="ISOLATOR", description="How idle power is removed.", json_schema_extra=_TRAIN
     )

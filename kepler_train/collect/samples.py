@@ -101,28 +101,49 @@ class Series:
     doubled: int = 0
 
 
+class MetricFile:
+    """The file of one metric: the labels of its series at once, their samples as they are asked for."""
+
+    def __init__(self, folder: Path, metric: str) -> None:
+        self.metric, self.samples = metric, 0
+        self._path = folder / f"{metric}.parquet"
+        self.labels: list[dict[str, str]] = []
+        self._numbers: list[npt.NDArray[np.int64]] = []
+        if self._path.exists():
+            with _opened(self._path) as file:
+                numbers, self.labels = _series_of_rows(file.read([n for n in file.schema_arrow.names if _is_label(n)]))
+                groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+            self.samples = sum(map(_samples_in, groups))
+            self._numbers = np.split(numbers, np.cumsum([group.num_rows for group in groups])[:-1])
+
+    def read(self, wanted: Sequence[int]) -> list[Series]:
+        """The series of these numbers, in their order, which is that of `labels`."""
+        if not len(wanted):
+            return []
+        rank = np.full(len(self.labels), -1)
+        rank[wanted] = np.arange(len(wanted))
+        taken = [rank[own] >= 0 for own in self._numbers]
+        with _opened(self._path) as file:
+            rows = [
+                part if mask.all() else part.filter(mask)
+                for part, mask in ((file.read_row_group(n), mask) for n, mask in enumerate(taken) if mask.any())
+            ]
+        numbers = np.concatenate([rank[own[mask]] for own, mask in zip(self._numbers, taken, strict=True)])
+        return list(_series(pa.concat_tables(rows), numbers, [self.labels[number] for number in wanted]))
+
+
 def read_series(folder: Path, metric: str) -> list[Series]:
     """All series of a metric; empty when it was not collected."""
-    file = folder / f"{metric}.parquet"
-    if not file.exists():
-        return []
-    content = _read(file)
-    return list(_series(content, *_series_of_rows(content)))
+    file = MetricFile(folder, metric)
+    return file.read(range(len(file.labels)))
 
 
 def series_in_parts(folder: Path, metric: str, most: int = 2_000_000) -> Iterator[Series]:
     """The series of a metric one after the other, with the memory of about `most` samples."""
-    with pq.ParquetFile(folder / f"{metric}.parquet") as file:
-        numbers, labels = _series_of_rows(file.read([name for name in file.schema_arrow.names if _is_label(name)]))
-        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        of_groups = np.split(numbers, np.cumsum([group.num_rows for group in groups])[:-1])
-        samples = sum(map(_samples_in, groups))
-        at_once = max(1, most * len(labels) // max(samples, 1))
-        for first in range(0, len(labels), at_once):
-            last = min(first + at_once, len(labels))
-            wanted = [(own >= first) & (own < last) for own in of_groups]
-            rows = [file.read_row_group(group).filter(mask) for group, mask in enumerate(wanted) if mask.any()]
-            yield from _series(pa.concat_tables(rows), numbers[np.concatenate(wanted)] - first, labels[first:last])
+    file = MetricFile(folder, metric)
+    at_once = max(1, most * len(file.labels) // max(file.samples, 1))
+    for first in range(0, len(file.labels), at_once):
+        yield from file.read(range(first, min(first + at_once, len(file.labels))))
 
 
 def _samples_in(group: pq.RowGroupMetaData) -> int:
@@ -188,23 +209,30 @@ def metrics_in(folder: Path) -> list[str]:
 
 def window_of(folder: Path) -> tuple[datetime, datetime]:
     """The first and the last sample of all metrics (UTC)."""
-    edges = [edge for metric in metrics_in(folder) for edge in _edges(_read(folder / f"{metric}.parquet"))]
+    edges = [edge for metric in metrics_in(folder) for edge in _edges(folder / f"{metric}.parquet")]
     if not edges:
         raise DataError(f"{folder} has no samples.")
     first, last = (datetime.fromtimestamp(edge / 1000, UTC) for edge in (min(edges), max(edges)))
     return first, last
 
 
-def _edges(content: pa.Table) -> list[int]:
-    stamps = content.column(TIME).combine_chunks().flatten().cast(pa.int64()).to_numpy()
-    return [int(stamps.min()), int(stamps.max())] if len(stamps) else []
+def _edges(path: Path) -> list[int]:
+    """The first and the last sample of each chunk of a metric (Unix ms)."""
+    found: list[int] = []
+    with _opened(path) as file:
+        for number in range(file.num_row_groups):
+            content = file.read_row_group(number, [TIME]).column(TIME).combine_chunks()
+            stamps = content.flatten().cast(pa.int64()).to_numpy()
+            found += [int(stamps.min()), int(stamps.max())] if len(stamps) else []
+    return found
 
 
-def _read(file: Path) -> pa.Table:
+def _opened(file: Path) -> pq.ParquetFile:
     try:
-        content = pq.read_table(file)
+        opened = pq.ParquetFile(file)
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{file} is not a Parquet file of samples: {error}.") from None
-    if not {TIME, VALUE} <= set(content.column_names):
+    if not {TIME, VALUE} <= set(opened.schema_arrow.names):
+        opened.close()
         raise UserError(f"{file} is not a Parquet file of samples: it has no columns {TIME} and {VALUE}.")
-    return content
+    return opened

@@ -1,4 +1,4 @@
-"""Training frames: rates of every feature and watts of every component, on one time grid per node.
+"""Training frames: rates of every feature and watts of every component, in windows of whole scrapes per node.
 
 Node frame: a row per window: `time` (its end), `node`, `workload`, features (1/s, summed over containers) and
 `<source>/<component>_power` (W). Container frame: a row per window and container with its features. Every feature
@@ -7,27 +7,31 @@ group and energy source is a selection of columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.collect.health.clock import steps_by_energy
+from kepler_train.collect.health.refresh import refresh_of
 from kepler_train.collect.meters import Meter, meters_of
 from kepler_train.collect.nodes import Nodes
-from kepler_train.collect.samples import LATE, Series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
-from kepler_train.extract.counters import Accumulated, Floats, scrape_interval
-from kepler_train.extract.sources import Feature, feature_series, power_series
+from kepler_train.extract.clock import Bools, Clock, Windows, steps_at_once, windows_of
+from kepler_train.extract.counters import Floats
+from kepler_train.extract.increments import add_gains, covered_seconds
+from kepler_train.extract.sources import Feature, as_counter, features_of
 from kepler_train.extract.workloads import label_windows
 from kepler_train.spec import RunSpec
 
 # A window counts when the meter covers at least this share of it: what is missing lowers its power by as much.
 MIN_COVERAGE = 0.99
+# Containers are worked on in batches of about this much memory (bytes), whatever the length of the window.
+_BATCH = 128 << 20
 
 
 @dataclass(frozen=True)
@@ -36,175 +40,190 @@ class Frames:
 
     node: pd.DataFrame
     containers: pd.DataFrame
-    dropped: int  # windows without complete energy data
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Windows of equal length between consecutive edges (Unix s)."""
-
-    edges: Floats
-    scrapes: Floats  # when the exporter was scraped at all (Unix s)
-    longest: float  # a step longer than this is a gap (s)
-
-    @property
-    def seconds(self) -> float:
-        """The length of a window."""
-        return float(self.edges[1] - self.edges[0])
-
-    @property
-    def ends(self) -> pd.DatetimeIndex:
-        """The end of every window."""
-        return pd.to_datetime(np.rint(self.edges[1:] * 1000).astype(np.int64), unit="ms", utc=True)
+    dropped: int  # windows without complete data
 
 
 def node_frames(samples: Path, spec: RunSpec, dialect_name: str, schedule: Schedule) -> dict[str, Frames]:
     """Frames of every node in the samples; nodes are never mixed."""
+    frames = {}
+    for extraction in extractions(samples, spec, dialect_name, schedule):
+        pieces = list(extraction.containers())
+        frames[extraction.name] = Frames(extraction.node(), pd.concat(pieces, ignore_index=True), extraction.dropped)
+    return frames
+
+
+def extractions(samples: Path, spec: RunSpec, dialect_name: str, schedule: Schedule) -> Iterator[Extraction]:
+    """The nodes in the samples, one after the other."""
     dialect = catalog().dialect(dialect_name)
     meters = meters_of(samples, spec, dialect)
     if not meters:
         sources = ", ".join(spec.energy_sources)
         raise DataError(f"The samples have no energy counters of {sources}: choose a source that was collected.")
     metered = [one.labels for own in meters.values() for meter in own for one in meter.series]
-    work = feature_series(samples, spec, dialect, Nodes.of(dialect.node_label, metered))
-    frames = {}
+    features = features_of(samples, spec, dialect, Nodes.of(dialect.node_label, metered))
+    names = sorted({feature.name for own in features.values() for feature in own})
     for node in sorted(meters):
-        own_work = {feature: series for (name, feature), series in work.items() if name == node}
-        frames[node] = _one_node(node, meters[node], own_work, dialect, schedule)
-    return frames
+        yield Extraction(node, meters[node], features[node], names, dialect, schedule, spec.resolution)
 
 
-def _one_node(node: str, meters: list[Meter], work: dict[str, Feature], dialect: Dialect, schedule: Schedule) -> Frames:
-    grid = _grid(node, [series for meter in meters for series in meter.series])
-    watts, complete = _watts(power_series(meters), grid)
-    complete &= ~_clock_was_set(meters, grid)
-    of_containers = {
-        name: _container_rates(feature, grid, dialect) for name, feature in work.items() if feature.of_node is None
-    }
-    of_node: dict[str, Floats] = {}
-    for name, feature in work.items():
-        if feature.of_node is not None:
-            of_node[name], covered = _node_rate(feature, grid)
-            complete &= covered
-    columns = {name: np.sum(list(rates.values()), axis=0) for name, rates in of_containers.items()} | of_node
-    frame = pd.DataFrame({**{name: columns[name] for name in work}, **watts}, index=grid.ends)
-    frame.insert(0, "node", node)
-    frame.insert(1, "workload", label_windows(grid.edges, node, schedule))
-    shares = {name: feature.of_node.share_by for name, feature in work.items() if feature.of_node}
-    return Frames(
-        node=frame[complete].rename_axis("time").reset_index(),
-        containers=_container_frame(node, of_containers, frame, shares, complete),
-        dropped=int((~complete).sum()),
-    )
+class Extraction:
+    """One node: what is the node's is worked out at once, its containers batch by batch."""
+
+    def __init__(
+        self,
+        name: str,
+        meters: list[Meter],
+        features: list[Feature],
+        columns: list[str],
+        dialect: Dialect,
+        schedule: Schedule,
+        resolution: float,
+    ) -> None:
+        self.name, self._schedule, self._features, self._names = name, schedule, features, columns
+        self._clock = _clock(name, meters)
+        self.windows = _windows(self._clock, meters, dialect, resolution)
+        self._complete = np.ones(len(self.windows), dtype=bool)
+        self._columns: dict[str, Floats] = {}
+        self._watts = {f"{meter.name}_power": self._power(meter) for meter in meters}
+        self._complete &= ~_clock_was_set(meters, self.windows)
+        for feature in features:
+            if feature.of_node:
+                self._columns[feature.name] = self._of_node(feature)
+        self._of_containers = [feature for feature in features if feature.of_node is None]
+        for feature in self._of_containers:
+            self._columns[feature.name] = np.zeros(len(self.windows))
+
+    @property
+    def dropped(self) -> int:
+        """How many windows of its time a node lacks: for gaps, resets, or features that were not there."""
+        times = self._clock.times
+        usual = float(np.median(self.windows.seconds)) if len(self.windows) else self._clock.interval
+        kept = self.windows.seconds[self._complete].sum()
+        return max(round(float(times[-1] - times[0] - kept) / usual), 0)
+
+    def node(self) -> pd.DataFrame:
+        """Rows of the node; features of containers are in it when all of them have been worked on."""
+        unknown = np.full(len(self.windows), np.nan)  # a feature that only other nodes have
+        frame = pd.DataFrame({name: self._columns.get(name, unknown) for name in self._names} | self._watts)
+        frame.insert(0, "time", _timestamps(self.windows.ends))
+        frame.insert(1, "node", self.name)
+        frame.insert(2, "workload", label_windows(self.windows.starts, self.windows.ends, self.name, self._schedule))
+        return frame[self._complete].reset_index(drop=True)
+
+    def containers(self) -> Iterator[pd.DataFrame]:
+        """Rows of containers, a batch of containers at a time; at least one batch, which may be empty."""
+        names = sorted({container for feature in self._of_containers for container in feature.containers})
+        one = max(len(self.windows) * len(self._of_containers) * 8, 1)  # bytes
+        size = max(1, _BATCH // one)
+        batches = [names[first : first + size] for first in range(0, len(names), size)] or [[]]
+        shared = {feature.of_node.share_by for feature in self._features if feature.of_node} - {None}
+        if len(batches) > 1:  # a share needs the whole, and that is known only after the last batch
+            wholes = {f.name: self._whole(f, batches) for f in self._of_containers if f.name in shared}
+        for batch in batches:
+            rates = {feature.name: self._rates(feature, batch) for feature in self._of_containers}
+            for name, own in rates.items():
+                self._columns[name] += own.sum(axis=0)
+            totals = wholes if len(batches) > 1 else self._columns
+            yield self._rows(batch, rates, totals)
+
+    def _whole(self, feature: Feature, batches: list[list[str]]) -> Floats:
+        return np.asarray(sum(self._rates(feature, batch).sum(axis=0) for batch in batches))
+
+    def _rates(self, feature: Feature, batch: list[str]) -> Floats:
+        """Rate (1/s) of a feature by container and window; 0 where the container did not run."""
+        gains = np.zeros((len(batch), len(self._clock.steps)))
+        position = {name: number for number, name in enumerate(batch)}
+        for container, series in feature.read(batch):
+            add_gains(gains[position[container]], series, self._clock, from_birth=feature.from_birth)
+        rates = self.windows.added(gains)
+        rates /= self.windows.seconds
+        return rates
+
+    def _rows(self, batch: list[str], rates: dict[str, Floats], totals: dict[str, Floats]) -> pd.DataFrame:
+        """A row per window and container that did any work in it.
+
+        A feature of the node has the node's value in every row, or is shared in proportion to another feature.
+        """
+        worked = np.zeros((len(batch), len(self.windows)), dtype=bool)
+        for own in rates.values():
+            worked |= own != 0
+        worked &= self._complete
+        container, window = np.nonzero(worked)
+        columns = {name: np.full(len(window), np.nan) for name in self._names}
+        for feature in self._features:
+            if feature.of_node is None:
+                columns[feature.name] = rates[feature.name][worked]
+                continue
+            columns[feature.name] = self._columns[feature.name][window]
+            if share_by := feature.of_node.share_by:
+                whole = totals[share_by][window]
+                columns[feature.name] *= np.divide(
+                    rates[share_by][worked], whole, out=np.zeros_like(whole), where=whole > 0
+                )
+        head = {
+            "time": _timestamps(self.windows.ends)[window],
+            "node": pd.Categorical.from_codes(np.zeros(len(window), dtype=np.int8), pd.Index([self.name])),
+            "container": pd.Categorical.from_codes(container, pd.Index(batch)),
+        }
+        return pd.DataFrame(head | columns)
+
+    def _power(self, meter: Meter) -> Floats:
+        """Power of a component (W); windows in which one of its counters is not covered are not complete."""
+        joules = np.zeros(len(self._clock.steps))
+        for one in meter.series:
+            series = as_counter(one, meter.metric)
+            add_gains(joules, series, self._clock, from_birth=False)
+            self._needs(covered_seconds(series, self._clock))
+        return self.windows.added(joules) / self.windows.seconds
+
+    def _of_node(self, feature: Feature) -> Floats:
+        """Rate (1/s) of a feature of the node; a window needs one of its series at least."""
+        gains, covered = np.zeros(len(self._clock.steps)), np.zeros(len(self._clock.steps))
+        series = [one for _, one in feature.read(feature.containers)]
+        for one in series:
+            add_gains(gains, one, self._clock, from_birth=False)
+            covered = np.maximum(covered, covered_seconds(one, self._clock))
+        self._needs(covered)
+        combine = feature.of_node.combine if feature.of_node else "sum"
+        return self.windows.added(gains) / self.windows.seconds / (len(series) if combine == "mean" else 1)
+
+    def _needs(self, covered: Floats) -> None:
+        self._complete &= self.windows.added(covered) >= MIN_COVERAGE * self.windows.seconds
 
 
-def _grid(node: str, meters: list[Series]) -> Grid:
-    """Windows of one scrape interval, from the first scrape of the meter to the last."""
-    scrapes = np.unique(np.concatenate([series.times for series in meters]))
+def _clock(node: str, meters: list[Meter]) -> Clock:
+    """The scrapes of the meter that was scraped most."""
+    most = max(meters, key=lambda meter: max(len(one.times) for one in meter.series))
+    scrapes = np.unique(np.concatenate([series.times for series in most.series]))
     if len(scrapes) < 3:
         raise DataError(
             f"Node {node or 'without a name'} has {len(scrapes)} scrapes of its meter in the window: too few."
         )
-    interval = scrape_interval(scrapes)
-    windows = int((scrapes[-1] - scrapes[0]) / interval + 0.5)
-    return Grid(scrapes[0] + interval * np.arange(windows + 1), scrapes, LATE * interval)
+    return Clock(scrapes)
 
 
-def _watts(power: dict[str, list[Series]], grid: Grid) -> tuple[dict[str, Floats], npt.NDArray[np.bool_]]:
-    """Power of every component (W), and the windows in which every meter is covered."""
-    complete = np.ones(len(grid.edges) - 1, dtype=bool)
-    watts: dict[str, Floats] = {}
-    for column, many in power.items():
-        joules = np.zeros(len(grid.edges) - 1)
-        for series in many:
-            gained, covered = Accumulated.of(series.times, series.values, grid.longest).over(grid.edges)
-            joules += gained
-            complete &= covered >= MIN_COVERAGE * grid.seconds
-        watts[column] = joules / grid.seconds
-    return watts, complete
+def _windows(clock: Clock, meters: list[Meter], dialect: Dialect, resolution: float) -> Windows:
+    counters = [one for meter in meters if meter.counter for one in meter.series]
+    found = refresh_of(counters, clock.interval)
+    refresh = None if found.at_most else found.interval
+    if refresh is None and (dialect.refresh_seconds or 0) <= clock.interval:
+        refresh = dialect.refresh_seconds  # every scrape shows another value: the exporter's habit is all that is known
+    joules = np.zeros(len(clock.steps))
+    for one in counters:
+        add_gains(joules, one, clock, from_birth=False)
+    moved = joules > 0 if counters else np.ones(len(clock.steps), dtype=bool)
+    return windows_of(clock, steps_at_once(clock.interval, refresh, resolution), moved)
 
 
-def _clock_was_set(meters: list[Meter], grid: Grid) -> npt.NDArray[np.bool_]:
+def _clock_was_set(meters: list[Meter], windows: Windows) -> Bools:
     """Windows in which the clock of Prometheus was set: their energy is that of another time than their seconds."""
-    found = np.zeros(len(grid.edges) - 1, dtype=bool)
-    for step in steps_by_energy([one for meter in meters if meter.counter for one in meter.series], grid.seconds):
-        before = grid.scrapes[grid.scrapes < step.time][-1]
-        found |= (grid.edges[1:] > before) & (grid.edges[:-1] < step.time)
+    found = np.zeros(len(windows), dtype=bool)
+    series = [one for meter in meters if meter.counter for one in meter.series]
+    for step in steps_by_energy(series, windows.clock.interval):
+        before = windows.clock.times[windows.clock.times < step.time][-1]
+        found |= (windows.ends > before) & (windows.starts < step.time)
     return found
 
 
-def _container_rates(feature: Feature, grid: Grid, dialect: Dialect) -> dict[str, Floats]:
-    """Rate (1/s) of one feature in every window, by container; 0 where the container did not run."""
-    found: dict[str, Floats] = {}
-    for series in feature.series:
-        times, values = _from_birth(series, grid) if feature.from_birth else (series.times, series.values)
-        gained, _ = Accumulated.of(times, values, _longest_step(series, grid)).over(grid.edges)
-        name = _container_name(series, dialect)
-        found[name] = found.get(name, 0.0) + gained / grid.seconds
-    return found
-
-
-def _container_name(series: Series, dialect: Dialect) -> str:
-    labels = [series.labels.get(label, "") for label in dialect.container_labels]
-    return "/".join(labels) if any(labels) else dialect.system_container
-
-
-def _node_rate(feature: Feature, grid: Grid) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Rate (1/s) of a feature of the node in every window, and the windows in which it is known."""
-    rate, covered = np.zeros(len(grid.edges) - 1), np.zeros(len(grid.edges) - 1)
-    for series in feature.series:
-        counter = Accumulated.of(series.times, series.values, _longest_step(series, grid))
-        gained, own = counter.over(grid.edges)
-        rate += gained / grid.seconds
-        covered = np.maximum(covered, own)
-    if feature.of_node and feature.of_node.combine == "mean":
-        rate /= len(feature.series)
-    return rate, covered >= MIN_COVERAGE * grid.seconds
-
-
-def _longest_step(series: Series, grid: Grid) -> float:
-    """Other exporters have scrape intervals of their own, which may be longer than that of the meter (s)."""
-    return max(grid.longest, LATE * scrape_interval(series.times)) if len(series.times) > 2 else grid.longest
-
-
-def _from_birth(series: Series, grid: Grid) -> tuple[Floats, Floats]:
-    """A container's counter starts at 0 with the container: its first value was gained since the scrape before."""
-    before = int(np.searchsorted(grid.scrapes, series.times[0])) - 1
-    if before < 0 or series.times[0] - grid.scrapes[before] > grid.longest:
-        return series.times, series.values
-    return np.insert(series.times, 0, grid.scrapes[before]), np.insert(series.values, 0, 0.0)
-
-
-def _container_frame(
-    node: str,
-    rates: dict[str, dict[str, Floats]],
-    frame: pd.DataFrame,
-    shares: dict[str, str | None],
-    complete: npt.NDArray[np.bool_],
-) -> pd.DataFrame:
-    """A row per window and container that did any work in it.
-
-    A feature of the node has the node's value in every row, or is shared in proportion to another feature.
-    """
-    containers = sorted({name for by_container in rates.values() for name in by_container})
-    nothing = np.zeros(len(frame))
-    pieces = []
-    for container in containers:
-        columns = {feature: by_container.get(container, nothing) for feature, by_container in rates.items()}
-        worked = complete & np.any(list(columns.values()), axis=0)
-        for feature, share_by in shares.items():
-            whole = frame[feature].to_numpy()
-            columns[feature] = whole if share_by is None else whole * _share(columns[share_by], frame[share_by])
-        pieces.append(
-            pd.DataFrame(
-                {"time": frame.index[worked], "node": node, "container": container}
-                | {feature: values[worked] for feature, values in columns.items()}
-            )
-        )
-    empty = pd.DataFrame(columns=["time", "node", "container", *rates, *shares])
-    return pd.concat(pieces, ignore_index=True) if pieces else empty
-
-
-def _share(part: Floats, whole: pd.Series[float]) -> Floats:
-    total = whole.to_numpy()
-    return np.divide(part, total, out=np.zeros(len(part)), where=total > 0)
+def _timestamps(seconds: Floats) -> pd.DatetimeIndex:
+    return pd.to_datetime(np.rint(seconds * 1000).astype(np.int64), unit="ms", utc=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.catalog.model import NodeFeature
 from kepler_train.collect.duplicates import distinct
-from kepler_train.collect.meters import Meter
 from kepler_train.collect.nodes import Nodes
-from kepler_train.collect.samples import Series, read_series
+from kepler_train.collect.samples import MetricFile, Series
 from kepler_train.collect.wanted import feature_metrics
 from kepler_train.events import warn
 from kepler_train.extract.counters import integrated, integrated_means
@@ -19,55 +19,75 @@ from kepler_train.spec import RunSpec
 
 @dataclass(frozen=True)
 class Feature:
-    """The series of one feature on one node; `of_node` where they are the node's and not its containers'."""
+    """A feature on one node: the series of each container, or of the node itself (`of_node`)."""
 
-    series: list[Series]
-    of_node: NodeFeature | None = None
-    from_birth: bool = True  # a series that appears has counted from 0 since the scrape before
+    name: str
+    of_node: NodeFeature | None
+    third_party: bool
+    containers: dict[str, list[tuple[MetricFile, int]]] = field(default_factory=dict)
+
+    @property
+    def from_birth(self) -> bool:
+        """A series that appears has counted from 0; what is the node's or of other exporters began with the machine."""
+        return self.of_node is None and not self.third_party
+
+    def read(self, containers: Collection[str]) -> Iterator[tuple[str, Series]]:
+        """The series of some containers as counters, each quantity once; those of a container follow each other."""
+        places: dict[MetricFile, dict[int, str]] = {}
+        for container in containers:
+            for file, number in self.containers.get(container, ()):
+                places.setdefault(file, {})[number] = container
+        for file, names in places.items():
+            found: dict[str, list[Series]] = {}
+            for number, series in zip(sorted(names), file.read(sorted(names)), strict=True):
+                found.setdefault(names[number], []).append(series)
+            for container, many in found.items():
+                # Of a metric that we do not know, the pod may be what it measures.
+                once = distinct(many, counter=catalog().is_counter(file.metric), exporter_pod=not self.third_party)
+                yield from ((container, as_counter(series, file.metric)) for series in once)
 
 
-def power_series(meters: list[Meter]) -> dict[str, list[Series]]:
-    """Energy counters (J) of one node by power column: series of modes and sockets that add up."""
-    return {f"{meter.name}_power": [as_counter(one, meter.metric) for one in meter.series] for meter in meters}
-
-
-def feature_series(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes) -> dict[tuple[str, str], Feature]:
-    """Counters of work by node and feature."""
-    wanted = {
-        f: metrics for group in spec.feature_groups for f, metrics in feature_metrics(spec, group, dialect).items()
-    }
-    found: dict[tuple[str, str], Feature] = {}
-    for feature, metrics in sorted(wanted.items()):
-        foreign = feature in spec.thirdparty_metrics
-        for node, series in _series_by_node(samples, feature, metrics, nodes, foreign).items():
-            of_node = dialect.features.node.get(feature) or catalog().exporter_features.get(feature)
-            # What is the node's, and what other exporters count, began with the machine.
-            found[node, feature] = Feature(series, of_node, from_birth=of_node is None and not foreign)
+def features_of(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes) -> dict[str, list[Feature]]:
+    """The features of every node that have data, in the order of their names."""
+    wanted: dict[str, list[str]] = {}
+    for group in spec.feature_groups:
+        wanted |= feature_metrics(spec, group, dialect)
+    files = {metric: MetricFile(samples, metric) for metrics in wanted.values() for metric in metrics}
+    split = {metric: _by_node(file, nodes) for metric, file in files.items()}
+    found: dict[str, list[Feature]] = {node: [] for node in nodes.names}
+    for name, metrics in sorted(wanted.items()):
+        for node, own in found.items():
+            feature = _feature(name, name in spec.thirdparty_metrics, dialect)
+            for metric in metrics:
+                _add(feature, files[metric], split[metric].get(node, []), dialect)
+            if feature.containers:
+                own.append(feature)
     return found
 
 
-def _series_by_node(
-    samples: Path, feature: str, metrics: list[str], nodes: Nodes, foreign: bool
-) -> dict[str, list[Series]]:
-    """The series of one feature by node; processes of a container count where the container itself is missing."""
-    found: dict[str, list[Series]] = {}
-    for metric in metrics:
-        for node, many in _read_by_node(samples, feature, metric, nodes).items():
-            # Of a metric that we do not know, the pod may be what it measures.
-            once = distinct(many, counter=catalog().is_counter(metric), exporter_pod=not foreign)
-            before = found.setdefault(node, [])
-            before += [as_counter(one, metric) for one in once if not (before and one.labels.get("container_id"))]
-    return found
+def _feature(name: str, third_party: bool, dialect: Dialect) -> Feature:
+    return Feature(name, dialect.features.node.get(name) or catalog().exporter_features.get(name), third_party)
 
 
-def _read_by_node(samples: Path, feature: str, metric: str, nodes: Nodes) -> dict[str, list[Series]]:
-    exported = catalog().exporter_features.get(feature)
-    many = [one for one in read_series(samples, metric) if exported is None or exported.takes(one.labels)]
-    split = nodes.split([one.labels for one in many])
-    homeless = len(many) - sum(len(own) for own in split.values())
+def _by_node(file: MetricFile, nodes: Nodes) -> dict[str, list[int]]:
+    split = nodes.split(file.labels)
+    homeless = len(file.labels) - sum(map(len, split.values()))
     if homeless:
-        warn(f"{homeless} series of {metric} belong to no node that Kepler reports on: they are left out.")
-    return {node: [many[position] for position in own] for node, own in split.items()}
+        warn(f"{homeless} series of {file.metric} belong to no node that Kepler reports on: they are left out.")
+    return split
+
+
+def _add(feature: Feature, file: MetricFile, numbers: list[int], dialect: Dialect) -> None:
+    """Take the series of a metric; processes of a container count where the container itself is missing."""
+    exported = catalog().exporter_features.get(feature.name)
+    has_containers = bool(feature.containers)
+    for number in numbers:
+        labels = file.labels[number]
+        if (exported and not exported.takes(labels)) or (has_containers and labels.get("container_id")):
+            continue
+        parts = [labels.get(label, "") for label in dialect.container_labels]
+        name = "/".join(parts) if any(parts) else dialect.system_container
+        feature.containers.setdefault("" if feature.of_node else name, []).append((file, number))
 
 
 def as_counter(series: Series, metric: str) -> Series:

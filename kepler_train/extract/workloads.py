@@ -12,11 +12,10 @@ from kepler_train.extract.counters import Floats
 TRANSITION = ""
 
 
-def label_windows(edges: Floats, node: str, schedule: Schedule) -> npt.NDArray[np.object_]:
+def label_windows(starts: Floats, ends: Floats, node: str, schedule: Schedule) -> npt.NDArray[np.object_]:
     """The load of the phase that holds each window whole; `TRANSITION` for the others."""
-    labels = np.full(len(edges) - 1, TRANSITION, dtype=object)
+    labels = np.full(len(starts), TRANSITION, dtype=object)
     for phase in schedule.labelled():
         if phase.node in ("", node):
-            inside = (edges[:-1] >= phase.start.timestamp()) & (edges[1:] <= phase.end.timestamp())
-            labels[inside] = phase.load
+            labels[(starts >= phase.start.timestamp()) & (ends <= phase.end.timestamp())] = phase.load
     return labels

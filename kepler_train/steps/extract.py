@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import find_collected_dialect
 from kepler_train.events import say
-from kepler_train.extract.frames import node_frames
+from kepler_train.extract.frames import extractions
 from kepler_train.spec import RunSpec
 from kepler_train.steps.machines import read_machines, write_machines
 from kepler_train.steps.plan import run_schedule
@@ -25,17 +28,24 @@ def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
 
 
 def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Figures:
-    """Write both frames of a folder of samples."""
-    frames = node_frames(samples, spec, find_collected_dialect(spec, samples), schedule)
-    for name, own in frames.items():
-        say(f"extract: {name}: {len(own.node)} rows, {own.dropped} windows dropped for gaps or resets")
-    node = pd.concat([own.node for own in frames.values()], ignore_index=True)
-    containers = pd.concat([own.containers for own in frames.values()], ignore_index=True)
-    node.to_parquet(out / NODE, index=False)
-    containers.to_parquet(out / CONTAINERS, index=False)
-    return {
-        "nodes": len(frames),
-        "rows": len(node),
-        "container_rows": len(containers),
-        "dropped": sum(own.dropped for own in frames.values()),
-    }
+    """Write both frames of a folder of samples, containers batch by batch, so that memory does not grow with time."""
+    nodes, rows, dropped = [], 0, 0
+    with ExitStack() as files:
+        containers: pq.ParquetWriter | None = None
+        for node in extractions(samples, spec, find_collected_dialect(spec, samples), schedule):
+            for batch in node.containers():
+                table = _with_words(pa.Table.from_pandas(batch, preserve_index=False))
+                containers = containers or files.enter_context(pq.ParquetWriter(out / CONTAINERS, table.schema))
+                containers.write_table(table)
+                rows += len(batch)
+            nodes.append(node.node())
+            dropped += node.dropped
+            say(f"extract: {node.name}: {len(nodes[-1])} rows, {node.dropped} windows dropped for gaps or resets")
+    pd.concat(nodes, ignore_index=True).to_parquet(out / NODE, index=False)
+    return {"nodes": len(nodes), "rows": sum(map(len, nodes)), "container_rows": rows, "dropped": dropped}
+
+
+def _with_words(table: pa.Table) -> pa.Table:
+    """Codes of names as the names themselves: the file codes them anyway, and its readers see strings."""
+    fields = [pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
+    return table.cast(pa.schema(fields))

@@ -223,7 +223,7 @@ def test_of_a_burst_the_time_after_its_last_scrape_is_not_seen(extracted: Extrac
 def test_the_busy_share_is_divided_among_containers_without_rest(extracted: Extracted) -> None:
     of_node = extracted.node.set_index("time")
     at_work = of_node[of_node["cpu_seconds"] > 0]
-    assert len(at_work) == 250
+    assert len(at_work) == 248
     added = extracted.containers.groupby("time")[["cpu_usage_ratio", "cpu_seconds"]].sum()
     np.testing.assert_allclose(added["cpu_usage_ratio"], at_work["cpu_usage_ratio"], rtol=1e-9)
     np.testing.assert_allclose(added["cpu_seconds"], at_work["cpu_seconds"], rtol=1e-9)

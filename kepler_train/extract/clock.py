@@ -1,0 +1,129 @@
+"""The clock of a node: the moments at which its meter was scraped, and the windows between them.
+
+A step is the time between two consecutive scrapes. Windows are made of whole steps, so that increments between scrapes
+need not be cut: a late scrape makes one window longer and the next shorter, and both rates stay exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from kepler_train.collect.samples import LATE
+from kepler_train.extract.counters import Floats
+
+# A window fits the refresh of the exporter when it is a whole number of refreshes but for this share of it.
+_FITS = 0.01
+_MOST_STEPS = 12
+# Windows in a row without any energy that are taken for a late refresh.
+_STILL = 2
+
+Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """When the meter of a node was scraped (Unix s)."""
+
+    times: Floats
+
+    @cached_property
+    def steps(self) -> Floats:
+        """The length of every step (s)."""
+        return np.diff(self.times)
+
+    @cached_property
+    def interval(self) -> float:
+        """The usual length of a step (s)."""
+        return float(np.median(self.steps))
+
+    @property
+    def longest(self) -> float:
+        """A longer step is a gap (s)."""
+        return LATE * self.interval
+
+    @cached_property
+    def whole(self) -> Bools:
+        """Steps that are not gaps."""
+        return self.steps <= self.longest
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of whole steps, in order and without overlap: each from scrape `first` to scrape `last` of the clock."""
+
+    clock: Clock
+    first: Numbers
+    last: Numbers
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def starts(self) -> Floats:
+        """When each window starts (Unix s)."""
+        return self.clock.times[self.first]
+
+    @cached_property
+    def ends(self) -> Floats:
+        """When each window ends (Unix s)."""
+        return self.clock.times[self.last]
+
+    @cached_property
+    def seconds(self) -> Floats:
+        """The length of each window (s)."""
+        return self.ends - self.starts
+
+    def added(self, by_step: Floats) -> Floats:
+        """What was gained in each window, from what was gained in each step (the last axis)."""
+        if (self.last - self.first == 1).all():
+            return np.asarray(by_step[..., self.first])
+        nothing = np.zeros((*by_step.shape[:-1], 1))  # reduceat needs a step after the last window
+        padded = np.concatenate([by_step, nothing], axis=-1)
+        return np.asarray(np.add.reduceat(padded, np.column_stack([self.first, self.last]).ravel(), axis=-1)[..., ::2])
+
+
+def windows_of(clock: Clock, at_once: int, moved: Bools) -> Windows:
+    """Windows of `at_once` steps, from the first scrape on and anew after every gap; a rest is left out.
+
+    `moved` says in which steps any energy counter changed. An exporter that is late with a refresh shows 0 in one
+    window and 2x in the next: the two become one. At the end of a stretch such a window is left out.
+    """
+    runs = [np.arange(begin, end - at_once + 1, at_once) for begin, end in _stretches(clock.whole)]
+    first = np.concatenate([np.empty(0, dtype=np.intp), *runs])
+    last = first + at_once
+    count = np.concatenate([[0], np.cumsum(moved)])
+    still = count[last] == count[first]
+    keep = np.ones(len(first), dtype=bool)
+    for begin, end in _stretches(still):
+        if end - begin > _STILL:
+            continue  # it stands still: that is what was measured
+        keep[begin:end] = False
+        if end < len(first) and first[end] == last[end - 1]:
+            first[end] = first[begin]
+    return Windows(clock, first[keep], last[keep])
+
+
+def _stretches(of: Bools) -> Numbers:
+    """Begin and end of every stretch of True."""
+    return np.flatnonzero(np.diff(np.concatenate([[False], of, [False]]).astype(np.int8))).reshape(-1, 2)
+
+
+def steps_at_once(interval: float, refresh: float | None, resolution: float) -> int:
+    """How many steps make a window: as asked (s), else the fewest that hold a whole number of refreshes.
+
+    An exporter that reads its counters every R seconds, scraped every S, shows the energy of ⌊S/R⌋·R or ⌈S/R⌉·R seconds
+    in a step of S: 0, 2x, 0, 2x where R = 2·S. In windows of k·S seconds with k·S = n·R it shows that of n·R always.
+    """
+    if resolution:
+        return max(1, round(resolution / interval))
+    if not refresh:
+        return 1
+    seconds = interval * np.arange(1, _MOST_STEPS + 1)
+    refreshes = np.maximum(np.rint(seconds / refresh), 1)
+    off = np.abs(seconds - refreshes * refresh) / seconds
+    return int(np.flatnonzero(off <= max(_FITS, off.min()))[0]) + 1

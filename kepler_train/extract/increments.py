@@ -1,0 +1,58 @@
+"""What counters gained in every step of a node's clock; totals are conserved, whatever the times of their samples.
+
+Between two samples a counter gains Δv = v[i] − v[i−1], or v[i] when it was reset in between (Δv < 0). A series that is
+scraped with the clock has its gains in its own steps. Any other, of another exporter or with samples missing, is taken
+to move evenly between its samples, so that for any steps Σ gains = last − first (+ what it had at each reset).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kepler_train.collect.samples import LATE, Series
+from kepler_train.extract.clock import Clock
+from kepler_train.extract.counters import Floats, increments, scrape_interval
+
+
+def add_gains(gains: Floats, series: Series, clock: Clock, *, from_birth: bool) -> None:
+    """Add what a series gained to the gains by step.
+
+    A series that appears has counted from 0 since the scrape before (`from_birth`), unless that was before a gap.
+    """
+    times, values = _known(series)
+    if not len(times):
+        return
+    first = int(clock.times.searchsorted(times[0]))
+    if _in_step(times, first, clock):
+        gains[first : first + len(times) - 1] += increments(values)
+    else:
+        total = np.concatenate([[0.0], np.cumsum(increments(values))])
+        gains += np.diff(np.interp(clock.times, times, total))
+    if from_birth and 0 < first < len(clock.times) and clock.whole[first - 1]:
+        gains[first - 1] += values[0]
+
+
+def covered_seconds(series: Series, clock: Clock) -> Floats:
+    """The seconds of every step in which the gain of a series is known: not across its gaps and resets."""
+    times, values = _known(series)
+    if len(times) < 2:
+        return np.zeros(len(clock.steps))
+    elapsed = np.diff(times)
+    longest = max(clock.longest, LATE * scrape_interval(times))  # other exporters have intervals of their own
+    known = np.where((elapsed <= longest) & (np.diff(values) >= 0), elapsed, 0.0)
+    first = int(clock.times.searchsorted(times[0]))
+    if _in_step(times, first, clock):
+        covered = np.zeros(len(clock.steps))
+        covered[first : first + len(known)] = known
+        return covered
+    return np.diff(np.interp(clock.times, times, np.concatenate([[0.0], np.cumsum(known)])))
+
+
+def _known(series: Series) -> tuple[Floats, Floats]:
+    """The samples that are numbers."""
+    known = np.isfinite(series.values)
+    return (series.times, series.values) if known.all() else (series.times[known], series.values[known])
+
+
+def _in_step(times: Floats, first: int, clock: Clock) -> bool:
+    return np.array_equal(clock.times[first : first + len(times)], times)
