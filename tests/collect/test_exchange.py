@@ -193,7 +193,7 @@ def test_doubled_samples_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_long_file_needs_the_memory_of_a_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_file, "_BLOCK", 100_000)
+    monkeypatch.setattr(query_file, "_PART", 100_000)
     one = json.dumps(as_answer({}, [(1_700_000_000_000 + 3000 * n, n / 7) for n in range(1000)]))
     file, out = tmp_path / "query.json", tmp_path / "out"
     out.mkdir()
