@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import task
@@ -12,6 +13,8 @@ from kepler_airflow.settings import settings
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context, XComArg
     from airflow.sdk.definitions.mappedoperator import MappedOperator
+
+_log = logging.getLogger("airflow.task")
 
 
 def step(name: str, **options: Any) -> BaseOperator:
@@ -36,7 +39,8 @@ def stress_when_asked() -> BaseOperator:
 
 def _skip_unless_stress(context: Context) -> None:
     if not context["params"]["stress"]:
-        raise AirflowSkipException("This run does not stress the machine: its parameter stress is off.")
+        _log.info("This run does not stress the machine: its parameter stress is off.")
+        raise AirflowSkipException
 
 
 @task
