@@ -57,6 +57,20 @@ def test_a_stored_spec_reads_back_equal_with_an_equal_digest():
     assert again.start == datetime(2026, 11, 14, 2, tzinfo=UTC)
 
 
+def test_loads_are_lines_with_as_many_options_as_they_need():
+    loads = ["cpu", "vm-rw;vm-rw-bytes;4G", "cpu;cpu-method;fft;cpu-load;50"]
+    assert read_spec({"STRESS_ARGS": "\n".join([*loads, ""])}).stress_args == loads
+    with pytest.raises(UserError, match="not of the form"):
+        read_spec({"stress_args": ["cpu;cpu-method;fft;cpu-load"]})
+
+
+def test_the_window_that_stress_makes_is_no_part_of_what_was_asked():
+    night = {"start": "2026-11-14T02:00:00Z", "end": "2026-11-15T02:00:00Z"}
+    assert read_spec({"stress": True, **night}).digest() == read_spec({"stress": True}).digest()
+    assert read_spec(night).digest() != read_spec({}).digest()
+    assert read_spec({"stress": True}).digest() != read_spec({}).digest()
+
+
 def test_a_field_left_empty_in_the_form_has_its_default():
     assert read_spec(dict.fromkeys(RunSpec.model_fields)) == read_spec({})
 
