@@ -65,6 +65,7 @@ _VOCABULARY: dict[str, tuple[str, Callable[[], Collection[str]]]] = {
     "feature_groups": ("feature group", lambda: catalog().feature_groups),
     "extractor": ("extractor", lambda: catalog().extractors),
     "isolator": ("isolator", lambda: catalog().isolators),
+    "attribution": ("attribution rule", lambda: catalog().attributions),
     "abs_trainers": ("trainer", lambda: catalog().trainers),
     "dyn_trainers": ("trainer", lambda: catalog().trainers),
     "dialect": ("metric dialect", lambda: ["auto", *catalog().dialects]),
@@ -135,23 +136,30 @@ class RunSpec(BaseModel):
         json_schema_extra=_TRAIN,
     )
     isolator: str = Field(
-        "min", validation_alias="ISOLATOR", description="How idle power is removed.", json_schema_extra=_TRAIN
+        "auto",
+        validation_alias="ISOLATOR",
+        description="How the background's power is removed; auto: by profile where there is one, else min.",
+        json_schema_extra=_TRAIN,
+    )
+    attribution: str = Field(
+        "proportional", description="How dynamic power is shared among containers.", json_schema_extra=_TRAIN
     )
     target_hints: Names = Field(
         [],
         validation_alias="TARGET_HINTS",
-        description="Parts of pod names that are the load.",
+        description="Parts of pod names that are the load; for the isolator trainer.",
         json_schema_extra=_TRAIN,
     )
     bg_hints: Names = Field(
         [],
         validation_alias="BG_HINTS",
-        description="Parts of pod names that are background.",
+        description="Parts of pod names that are background, unless target_hints say what is the load.",
         json_schema_extra=_TRAIN,
     )
     abs_pipeline: str = Field(
         "",
         validation_alias="ABS_PIPELINE_NAME",
+        pattern=rf"^$|{NAME_PATTERN}",
         description="Pipeline whose AbsPower model the trainer isolator uses.",
         json_schema_extra=_TRAIN,
     )
@@ -294,6 +302,16 @@ class RunSpec(BaseModel):
     @classmethod
     def _each_once(cls, value: list[str]) -> list[str]:
         return list(dict.fromkeys(value))
+
+    @field_validator("target_hints", "bg_hints")
+    @classmethod
+    def _regular_expressions(cls, value: list[str]) -> list[str]:
+        for hint in value:
+            try:
+                re.compile(hint)
+            except re.error as error:
+                raise ValueError(f"{hint!r} is not a regular expression: {error}") from None
+        return value
 
     @field_validator("prometheus")
     @classmethod

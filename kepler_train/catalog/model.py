@@ -185,6 +185,7 @@ class Catalog(Entry):
     exporter_features: dict[str, ExporterFeature] = {}
     extractors: dict[str, str]
     isolators: dict[str, str]
+    attributions: dict[str, str]
     trainers: dict[str, TrainerEntry]
 
     @model_validator(mode="after")

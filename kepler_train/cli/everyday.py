@@ -101,13 +101,18 @@ def isolate(
     output_type: o.OutputType = "DynPower",
     extractor: o.Extractor = "",
     isolator: o.Isolator = "",
+    profile: o.Profile = "",
+    abs_pipeline_name: o.AbsPipeline = "",
     target_hints: o.TargetHints = "",
     bg_hints: o.BgHints = "",
+    attribution: o.Attribution = "",
+    node_type: o.NodeType = 0,
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
     schedule: o.ScheduleFile = "",
 ) -> None:
-    """Remove idle power and share the rest among containers: a table, .parquet or .csv."""
+    """Remove the background's power and share the rest among containers: a table, .parquet or .csv."""
+    from kepler_train.cli.isolating import known_background
     from kepler_train.extract.table import write_table
     from kepler_train.steps.pipeline import isolate_table
 
@@ -117,8 +122,11 @@ def isolate(
         output_types=output_type,
         extractor=extractor,
         isolator=isolator,
+        abs_pipeline=abs_pipeline_name,
         target_hints=target_hints,
         bg_hints=bg_hints,
+        attribution=attribution,
+        node_type=node_type,
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
     )
@@ -128,7 +136,8 @@ def isolate(
     o.check_methods(spec)
     place = table_path(output)
     with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
-        table = isolate_table(samples, spec, o.schedule_of(schedule), work)
+        known = known_background(spec, profile, work / "known")
+        table = isolate_table(samples, spec, o.schedule_of(schedule), known, work)
         write_table(table, file)
     say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
 
@@ -144,14 +153,19 @@ def train(
     dyn_trainers: Annotated[str, typer.Option(help="Trainers for DynPower.")] = "",
     extractor: o.Extractor = "",
     isolator: o.Isolator = "",
+    profile: o.Profile = "",
+    abs_pipeline_name: o.AbsPipeline = "",
     target_hints: o.TargetHints = "",
     bg_hints: o.BgHints = "",
+    attribution: o.Attribution = "",
+    node_type: o.NodeType = 0,
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
     nodes: o.Nodes = "",
     schedule: o.ScheduleFile = "",
 ) -> None:
     """Train power models from a query, judge them, and keep those that pass in MODEL_PATH/<pipeline>."""
+    from kepler_train.cli.isolating import known_background
     from kepler_train.collect.samples import window_of
     from kepler_train.export.database import is_pipeline
     from kepler_train.steps import models_of
@@ -167,8 +181,11 @@ def train(
         dyn_trainers=dyn_trainers,
         extractor=extractor,
         isolator=isolator,
+        abs_pipeline=abs_pipeline_name,
         target_hints=target_hints,
         bg_hints=bg_hints,
+        attribution=attribution,
+        node_type=node_type,
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
         nodes=nodes,
@@ -180,7 +197,8 @@ def train(
         spec = asked.model_copy(update={"start": start, "end": end})
         phases = o.schedule_of(schedule)
         machine = o.machine_of(machine_id, phases)
-        figures = train_pipeline(samples, spec, phases, query_name, work, place.parent, machine)
+        known = known_background(spec, profile, work / "known")
+        figures = train_pipeline(samples, spec, phases, query_name, work, place.parent, machine, known)
         if not figures["models"]:
             raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
     say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")

@@ -25,9 +25,17 @@ Prefix = Annotated[str, typer.Option("--metric-prefix", help="What Kepler's metr
 ThirdParty = Annotated[str, typer.Option("--thirdparty-metrics", help="Metrics of other exporters, as features.")]
 ScheduleFile = Annotated[str, typer.Option("--schedule", help="JSON of the load phases; else blocks of time.")]
 Extractor = Annotated[str, typer.Option("--extractor", help="How counters become rates.")]
-Isolator = Annotated[str, typer.Option("--isolator", help="How idle power is removed: min or none.")]
-TargetHints = Annotated[str, typer.Option("--target-hints", help="Parts of pod names that are the load.")]
-BgHints = Annotated[str, typer.Option("--bg-hints", help="Parts of pod names that are background.")]
+Isolator = Annotated[
+    str, typer.Option("--isolator", help="How the background's power is removed: auto, none, min, profile or trainer.")
+]
+Profile = Annotated[str, typer.Option("--profile", help="Profile of the idle machine, or a query made when it idled.")]
+AbsPipeline = Annotated[str, typer.Option("--abs-pipeline-name", help="trainer: pipeline of the AbsPower model.")]
+TargetHints = Annotated[str, typer.Option("--target-hints", help="trainer: parts of pod names that are the load.")]
+BgHints = Annotated[str, typer.Option("--bg-hints", help="trainer: parts of pod names that are background.")]
+Attribution = Annotated[
+    str, typer.Option("--attribution", help="How power is shared among containers: proportional or main-feature.")
+]
+NodeType = Annotated[int, typer.Option("--node-type", min=0, help="Node type that the machine is of.")]
 
 
 def spec_of(**given: Any) -> RunSpec:
@@ -54,7 +62,7 @@ def check_methods(spec: RunSpec) -> None:
     from kepler_train.steps import plan
 
     plan.check_methods(spec)
-    if spec.target_hints or spec.bg_hints:
+    if (spec.target_hints or spec.bg_hints) and spec.isolator != "trainer":
         warn(f"The isolator {spec.isolator} takes no hints: --target-hints and --bg-hints change nothing.")
 
 

@@ -41,12 +41,15 @@ def _zip(folder: Path, archive: Path) -> None:
             target.writestr(entry, file.read_bytes())
 
 
-def export_pipeline(home: Path, spec: RunSpec, passing: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write what describes the pipeline: its metadata, its arguments, a table of models by output type."""
+def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write what describes the pipeline: its metadata, its arguments, a table of models by output type.
+
+    `isolator` is the one that was used, which `auto` does not say.
+    """
     start, end = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in spec.window)
     metadata = {
         "name": spec.pipeline,
-        "isolator": spec.isolator,
+        "isolator": isolator,
         "extractor": spec.extractor,
         "abs_trainers": spec.abs_trainers,
         "dyn_trainers": spec.dyn_trainers,

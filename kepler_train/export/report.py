@@ -9,15 +9,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kepler_train import __version__
+from kepler_train.isolate.outcome import Isolation
 from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import Protocol
 
 REPORT, PLOT = "README.md", "held_out.png"
 
 
-def write_report(
-    file: Path, spec: RunSpec, evaluation: Mapping[str, Any], idle: Mapping[str, Mapping[str, float]], run: str
-) -> None:
+def write_report(file: Path, spec: RunSpec, evaluation: Mapping[str, Any], isolation: Isolation, run: str) -> None:
     """Write the Markdown report of a run."""
     environment = Environment(  # noqa: S701  # Markdown, not HTML
         loader=PackageLoader("kepler_train.export"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -28,7 +27,7 @@ def write_report(
         run=run,
         models=dict(sorted(evaluation["models"].items(), key=lambda item: (item[0].split("/")[:3], item[1]["mae"]))),
         missing=evaluation["missing"],
-        idle=idle,
+        isolation=isolation,
         protocols=[str(protocol) for protocol in Protocol],
         blocked=str(Protocol.BLOCKED),
         workload=str(Protocol.WORKLOAD),

@@ -10,7 +10,8 @@ import pandas as pd
 from kepler_train.collect.schedule import IDLE
 from kepler_train.errors import DataError
 
-Chosen = Literal["schedule", "history"]
+# As the schedule says, the quietest stretch of history, or all of a query that was made at idle.
+Chosen = Literal["schedule", "history", "query"]
 
 
 def idle_rows(rows: pd.DataFrame, main: str, seconds: float) -> tuple[pd.DataFrame, Chosen]:

@@ -29,6 +29,10 @@ class BucketTarget:
                 self._store.upload(file, key)
         return f"{self.uri}/{place}"
 
+    def latest(self, pipeline: str) -> str:
+        """The version that the pointer names."""
+        return self._version_in(self._store.read(f"{pipeline}/{LATEST}"), pipeline)
+
     def point_latest(self, pipeline: str, version: str) -> str:
         """Write the pointer in one request."""
         latest = version

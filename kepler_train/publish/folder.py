@@ -38,6 +38,11 @@ class FolderTarget:
                     raise
         return str(place)
 
+    def latest(self, pipeline: str) -> str:
+        """The version that the link names."""
+        link = self._store.root / pipeline / LATEST
+        return link.readlink().name if link.is_symlink() else ""
+
     def point_latest(self, pipeline: str, version: str) -> str:
         """Replace the link in one step, one publisher at a time."""
         home = self._store.root / pipeline

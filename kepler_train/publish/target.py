@@ -17,6 +17,9 @@ class Target(Protocol):
     def add(self, exported: Path, pipeline: str, version: str) -> str:
         """Put a version there, whole, and answer its address; the same version may be there already."""
 
+    def latest(self, pipeline: str) -> str:
+        """The version that readers follow; empty where nothing was published."""
+
     def point_latest(self, pipeline: str, version: str) -> str:
         """Let `latest` be this version unless it is of a newer window already; answer what it is."""
 

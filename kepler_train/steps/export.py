@@ -11,9 +11,9 @@ import pandas as pd
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.plot import plot_held_out
 from kepler_train.export.report import PLOT, REPORT, write_report
+from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.spec import RunSpec
 from kepler_train.steps.evaluate import EVALUATION
-from kepler_train.steps.isolate import IDLE_POWER
 from kepler_train.steps.train import HELD_OUT, MODEL
 from kepler_train.workspace import Figures, Inputs
 
@@ -29,14 +29,14 @@ def export_models(
 ) -> Figures:
     """Write `<pipeline>/…` for every passing model, and a report on all of them."""
     evaluation = json.loads((evaluated / EVALUATION).read_text(encoding="utf-8"))
-    idle = json.loads((isolated / IDLE_POWER).read_text(encoding="utf-8"))
+    isolation = Isolation.model_validate_json((isolated / ISOLATION).read_bytes())
     home = out / spec.pipeline
     home.mkdir()
     passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
     for part, verdict in passing.items():
         export_model(trained[part] / MODEL, home, part, verdict)
-    export_pipeline(home, spec, passing)
+    export_pipeline(home, spec, isolation.isolator, passing)
     held_out = {part: pd.read_parquet(folder / HELD_OUT) for part, folder in trained.items()}
     plot_held_out(held_out, home / PLOT)
-    write_report(home / REPORT, spec, evaluation, idle, run)
+    write_report(home / REPORT, spec, evaluation, isolation, run)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

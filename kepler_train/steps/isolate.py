@@ -1,44 +1,114 @@
-"""Isolate: idle power out of node power, and the rest shared among containers."""
+"""Isolate: the power of the background out of node power, and the rest shared among containers."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from kepler_train.catalog import catalog
-from kepler_train.events import say
-from kepler_train.isolate.attribution import RULE, attribute
-from kepler_train.isolate.isolators import isolate as remove_idle
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import say, warn
+from kepler_train.isolate.attribution import check_rule
+from kepler_train.isolate.choice import Choice, choose
+from kepler_train.isolate.clipping import Removed
+from kepler_train.isolate.containers import container_names
+from kepler_train.isolate.hints import Hints
+from kepler_train.isolate.isolation import isolate_containers
+from kepler_train.isolate.isolators import power_columns
+from kepler_train.isolate.outcome import ISOLATION, Isolation, outcome_of
+from kepler_train.isolate.removal import Removal, RemoveConstant, RemovePredicted, RemoveProfile
 from kepler_train.spec import RunSpec
+from kepler_train.steps.background import Known, read_known
 from kepler_train.steps.extract import CONTAINERS, NODE
+from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.workspace import Figures, Inputs
-
-IDLE_POWER = "idle.json"
-
-
-def attributed(group: str) -> str:
-    """The file of container rows with their share of power, by the main feature of a group."""
-    return f"containers_{group}.parquet"
 
 
 def isolate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-    """Remove idle power from the frames of the run."""
-    return isolate_frames(inputs.folder("extract"), spec, out)
+    """Isolate the frames of the run."""
+    return isolate_frames(inputs.folder("extract"), spec, read_known(inputs.folder("plan"), spec), out)
 
 
-def isolate_frames(extracted: Path, spec: RunSpec, out: Path) -> Figures:
-    """Write the node frame with dynamic power, the idle power removed, and attributed rows by feature group."""
-    dynamic, idle = remove_idle(pd.read_parquet(extracted / NODE), spec.isolator)
-    dynamic.to_parquet(out / NODE, index=False)
-    (out / IDLE_POWER).write_text(json.dumps(idle.to_dict("index"), indent=1), encoding="utf-8")
-    for node, row in idle.iterrows():
-        removed = ", ".join(f"{str(name).removesuffix('_power')} {watts:.2f} W" for name, watts in row.items())
-        say(f"isolate: {spec.isolator} removes from {node}: {removed}")
-    containers = pd.read_parquet(extracted / CONTAINERS)
+def isolate_frames(extracted: Path, spec: RunSpec, known: Known, out: Path) -> Figures:
+    """Write node rows with dynamic power and container rows with their shares of it, by feature group."""
+    if "DynPower" not in spec.output_types:
+        say("isolate: the run has no DynPower, which alone needs dynamic power.")
+        return _write(Isolation(asked=spec.isolator, isolator="none", why="no DynPower", attribution=""), out)
+    check_rule(spec.attribution)
+    node = _of_the_asked_nodes(pd.read_parquet(extracted / NODE), spec)
+    groups = {group: catalog().features_of(group, spec.thirdparty_metrics) for group in spec.feature_groups}
+    features = sorted({name for own in groups.values() for name in own})
+    kinds = read_machines(extracted)
+    machines = {str(name): common_machine(kinds, [str(name)]) for name in node["node"].unique()}
+    chosen = choose(spec.isolator, node, extracted / CONTAINERS, features, known.profiles, spec.node_type, machines)
+    say(f"isolate: {chosen.isolator}, because {chosen.why}")
+    removal = _removal(chosen, node, extracted / CONTAINERS, spec, known)
+    found = isolate_containers(node, extracted / CONTAINERS, groups, removal, spec.attribution, out)
+    outcome = Isolation(
+        asked=spec.isolator,
+        isolator=chosen.isolator,
+        why=chosen.why,
+        attribution=spec.attribution,
+        groups={group: outcome_of(one) for group, one in found.items()},
+    )
+    _tell(outcome)
+    return _write(outcome, out) | {"rows": len(node)}
+
+
+def _of_the_asked_nodes(node: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
+    own = node[node["node"].isin(spec.nodes)].reset_index(drop=True) if spec.nodes else node
+    if own.empty:
+        raise DataError(f"The data have no rows of {', '.join(spec.nodes) or 'any node'}: there is nothing to isolate.")
+    return own
+
+
+def _removal(chosen: Choice, node: pd.DataFrame, containers: Path, spec: RunSpec, known: Known) -> Removal:
+    if chosen.isolator == "profile":
+        return RemoveProfile(node, chosen.profiles)
+    if chosen.isolator == "trainer":
+        hints = Hints(spec.target_hints, spec.bg_hints)
+        hints.check(container_names(containers))
+        _check_models(node, spec, known)
+        return RemovePredicted(node, hints, {group: known.predict(group) for group in spec.feature_groups})
+    return RemoveConstant(node, chosen.isolator)
+
+
+def _check_models(node: pd.DataFrame, spec: RunSpec, known: Known) -> None:
+    """Refuse models that leave a power column without its background."""
     for group in spec.feature_groups:
-        features = catalog().features_of(group, spec.thirdparty_metrics)
-        rows = attribute(containers, dynamic, catalog().group(group), features)
-        rows.to_parquet(out / attributed(group), index=False)
-    return {"isolator": spec.isolator, "attribution": RULE, "rows": len(dynamic)}
+        missing = set(power_columns(node)) - known.columns(group)
+        if missing:
+            raise UserError(
+                f"The AbsPower models of {spec.abs_pipeline} on {group} predict no"
+                f" {', '.join(sorted(name.removesuffix('_power') for name in missing))}, which the data have:"
+                " name another pipeline in abs_pipeline."
+            )
+
+
+def _tell(outcome: Isolation) -> None:
+    """Say what was removed; isolators that do not look at features remove the same in every group."""
+    told: list[Mapping[str, Mapping[str, Removed]]] = []
+    for group, one in outcome.groups.items():
+        if one.removed not in told:
+            told.append(one.removed)
+            of_group = f" for {group}" if outcome.isolator == "trainer" else ""
+            for node, columns in one.removed.items():
+                removed = ", ".join(
+                    f"{name.removesuffix('_power')} {lost.watts:.2f} W" for name, lost in columns.items()
+                )
+                say(f"isolate: {outcome.isolator} removes from {node}{of_group}: {removed}")
+    for text in outcome.warnings():
+        warn(text)
+
+
+def _write(outcome: Isolation, out: Path) -> Figures:
+    (out / ISOLATION).write_text(outcome.model_dump_json(indent=1), encoding="utf-8")
+    return {
+        "isolator": outcome.isolator,
+        "attribution": outcome.attribution,
+        "clipped": outcome.clipped(),
+        "unattributed_share": round(outcome.unattributed_share(), 6),
+        "warnings": outcome.warnings(),
+    }

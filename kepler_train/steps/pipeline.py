@@ -13,12 +13,16 @@ from kepler_train.collect.verdict import check_verdict, verdict
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.extract.table import training_table, with_node_power
+from kepler_train.isolate.choice import IDLE_SECONDS, profiles_of
+from kepler_train.isolate.isolation import attributed
+from kepler_train.isolate.profile import Background
 from kepler_train.spec import RunSpec
 from kepler_train.steps import models_of
+from kepler_train.steps.background import NOTHING_KNOWN, Known
 from kepler_train.steps.evaluate import judge_models
 from kepler_train.steps.export import export_models
 from kepler_train.steps.extract import CONTAINERS, NODE, extract_samples
-from kepler_train.steps.isolate import attributed, isolate_frames
+from kepler_train.steps.isolate import isolate_frames
 from kepler_train.steps.machines import ANY_NODE, write_machines
 from kepler_train.steps.train import train_part
 from kepler_train.workspace import Figures
@@ -50,13 +54,25 @@ def extract_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Pat
     return _table(rows, spec)
 
 
-def isolate_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
+def isolate_table(samples: Path, spec: RunSpec, schedule: Schedule, known: Known, scratch: Path) -> pd.DataFrame:
     """Rows of containers with their share of the node's dynamic power."""
     _extract(samples, spec, schedule, scratch)
+    write_machines(scratch, {ANY_NODE: schedule.machine} if schedule.machine else {})
     isolated = scratch / "isolate"
     isolated.mkdir()
-    isolate_frames(scratch, spec, isolated)
+    isolate_frames(scratch, spec, known, isolated)
     return _table(pd.read_parquet(isolated / attributed(spec.feature_groups[0])), spec)
+
+
+def idle_profiles(samples: Path, spec: RunSpec, scratch: Path) -> dict[str, Background]:
+    """The profile of each node of a query that was made when nothing but the background ran."""
+    _extract(samples, spec, Schedule(), scratch)
+    node = pd.read_parquet(scratch / NODE)
+    every = pd.Series(data=True, index=node.index)
+    found = profiles_of(node, scratch / CONTAINERS, every, "query", spec.node_type, {})
+    if not found:
+        raise DataError(f"The idle query has less than {IDLE_SECONDS:g} s of data of a node: make a longer one.")
+    return {ANY_NODE: next(iter(found.values()))} if len(found) == 1 else found
 
 
 def train_pipeline(
@@ -67,6 +83,7 @@ def train_pipeline(
     scratch: Path,
     out: Path,
     machine: MachineSpec | None = None,
+    known: Known = NOTHING_KNOWN,
 ) -> Figures:
     """Train every model that is asked for, judge all, and write `<pipeline>/…` with those that pass the gate."""
     extracted, isolated, evaluated = (scratch / step for step in ("extract", "isolate", "evaluate"))
@@ -74,7 +91,7 @@ def train_pipeline(
         folder.mkdir()
     _extract(samples, spec, schedule, extracted)
     write_machines(extracted, {ANY_NODE: machine} if machine else {})
-    isolate_frames(extracted, spec, isolated)
+    isolate_frames(extracted, spec, known, isolated)
     trained: dict[str, Path] = {}
     for part in models_of(spec):
         folder = scratch / "train" / part

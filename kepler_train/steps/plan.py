@@ -11,7 +11,7 @@ from pathlib import Path
 from kepler_train.collect.schedule import Schedule, parse_schedule, read_schedule
 from kepler_train.collect.stress.loads import parse_load
 from kepler_train.errors import UserError
-from kepler_train.isolate.isolators import check_isolator
+from kepler_train.isolate.isolators import check_isolation
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.train.trainer import check_trainer
 from kepler_train.workspace import Figures, Inputs, Run
@@ -21,20 +21,28 @@ SPEC, SCHEDULE = "spec.json", "schedule.json"
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
 
-def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001  # a plan reads no other step
-    """Check that this version can do what is asked, and store the spec and, unless it is to be made, the schedule."""
+def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Check that this version can do what is asked, and store the spec and, unless it is to be made, the schedule.
+
+    What is known of the machine's background now is kept too, so that all steps of the run see the same.
+    """
+    from kepler_train.steps.background import keep_known
+
     if spec.cos_provider != "none" or spec.cos_secret_name:
         raise UserError(
             "This version takes the keys of an object store from the environment only (AWS_ACCESS_KEY_ID, …):"
             " leave cos_provider at none and cos_secret_name empty."
         )
     check_methods(spec)
+    store = inputs.run.store
     if spec.stress:
         _check_stress(spec)
+        keep_known(spec, store, spec.publish_to or f"{store.uri}/models", out)
         (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
         return {"loads": len(spec.stress_args)}
     start, end = spec.window
     schedule = read_schedule(spec.schedule)
+    keep_known(spec, store, spec.publish_to or f"{store.uri}/models", out)
     inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
     (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     (out / SCHEDULE).write_text(
@@ -65,7 +73,7 @@ def check_methods(spec: RunSpec) -> None:
     """Refuse an extractor, an isolator or a trainer that this version does not have, before any work."""
     if spec.extractor != "default":
         raise UserError(f"This version cannot extract by {spec.extractor!r}: choose default.")
-    check_isolator(spec.isolator)
+    check_isolation(spec)
     for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
         check_trainer(trainer)
 

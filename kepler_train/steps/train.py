@@ -11,11 +11,10 @@ from kepler_train.catalog import catalog
 from kepler_train.collect.machine import MachineSpec
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
-from kepler_train.isolate.attribution import RULE
+from kepler_train.isolate.isolation import attributed, isolated_node
 from kepler_train.models import PowerModel, save_model
 from kepler_train.spec import RunSpec
 from kepler_train.steps.extract import NODE
-from kepler_train.steps.isolate import attributed
 from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import held_out
@@ -34,15 +33,15 @@ def train(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
 def train_part(extracted: Path, isolated: Path, part: str, spec: RunSpec, out: Path) -> Figures:
     """Fit a model on frames, save and re-load it, and hold rows out by every protocol."""
     source, output_type, group, trainer = part.split("/")
-    frame = pd.read_parquet((extracted if output_type == "AbsPower" else isolated) / NODE)
-    containers = pd.read_parquet(isolated / attributed(group))
+    frame = pd.read_parquet(extracted / NODE if output_type == "AbsPower" else isolated / isolated_node(group))
+    containers = isolated / attributed(group)
     machine = common_machine(read_machines(extracted), spec.nodes or frame["node"].unique())
     return train_one(frame, containers, machine, spec, source, output_type, group, trainer, out)
 
 
 def train_one(
     frame: pd.DataFrame,
-    containers: pd.DataFrame,
+    containers: Path,
     machine: MachineSpec | None,
     spec: RunSpec,
     source: str,
@@ -80,7 +79,7 @@ def train_one(
     figures: Figures = {"rows": len(rows)}
     if output_type == "DynPower":
         errors = additivity_error(model, containers)
-        metadata |= {"attribution": "additive" if trainer.additive else RULE, "additivity_error": errors}
+        metadata |= {"attribution": "additive" if trainer.additive else spec.attribution, "additivity_error": errors}
         figures["additivity_error"] = max(errors.values())
     save_model(model, out / MODEL, metadata, rows)
     return figures

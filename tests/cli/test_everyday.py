@@ -132,7 +132,9 @@ def test_extract_writes_rates_and_watts(
 
 def test_isolate_shares_dynamic_power_among_containers(kepler_train: KeplerTrain, data: Path, tmp_path: Path) -> None:
     assert kepler_train("extract", "-e", "acpi", "-o", str(tmp_path / "a"))[0] == 0
-    code, lines, _ = kepler_train("isolate", "-e", "acpi", "--target-hints", "stress", "-o", str(tmp_path / "b"))
+    code, lines, _ = kepler_train(
+        "isolate", "-e", "acpi", "--isolator", "min", "--target-hints", "stress", "-o", str(tmp_path / "b")
+    )
     assert code == 0
     assert lines[0] == "warning: The isolator min takes no hints: --target-hints and --bg-hints change nothing."
     node, rows = pd.read_parquet(tmp_path / "a.parquet"), pd.read_parquet(tmp_path / "b.parquet")
@@ -227,7 +229,7 @@ def test_two_nodes_share_a_model_only_when_they_are_named(
         ("query --interval 60 -o .", 2, "holds something else"),
         ("query --interval 60 -o ..", 2, "holds something else"),
         ("isolate -ot AbsPower", 2, "AbsPower keeps its idle power"),
-        ("isolate --isolator profile", 2, "cannot isolate by that name"),
+        ("isolate --isolator profile", 2, "make one with `kepler-train profile`"),
         ("train -p a/b", 2, "pipeline: "),
         ("train -p mine --abs-trainers SVRRegressorTrainer", 2, "cannot train by that name"),
         ("train -p mine -e redfish", 3, "no energy counters of redfish"),

@@ -17,6 +17,7 @@ from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.samples import schema, table, window_of
 from kepler_train.collect.schedule import Schedule
 from kepler_train.export.layout import export_model
+from kepler_train.isolate.isolation import isolated_node
 from kepler_train.models import load_model
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import Scenario, run_nodes
@@ -136,8 +137,8 @@ def test_every_trained_dyn_model_stores_whether_it_adds_up(work: Path) -> None:
 def test_an_exported_model_loads_and_its_weights_give_the_same_watts(work: Path) -> None:
     for folder in folders(work):
         model = load_model(folder)
-        step = "extract" if "AbsPower" in folder.parts else "isolate"
-        rows = pd.read_parquet(work / "scratch" / step / NODE)
+        file = Path("extract", NODE) if "AbsPower" in folder.parts else Path("isolate", isolated_node("Basic"))
+        rows = pd.read_parquet(work / "scratch" / file)
         predicted = model.predict(rows)
         assert all((watts >= 0).all() for watts in predicted.values())
         weights = json.loads(folder.with_name(f"{folder.name}.json").read_text())
@@ -153,7 +154,11 @@ def test_an_exported_model_loads_and_its_weights_give_the_same_watts(work: Path)
 
 def test_the_pipeline_describes_itself(work: Path, evaluation: dict[str, dict[str, object]]) -> None:
     metadata = json.loads((work / "mine/metadata.json").read_text())
-    assert (metadata["name"], metadata["publisher"], metadata["isolator"]) == ("mine", "me", "min")
+    assert (metadata["name"], metadata["publisher"], metadata["isolator"]) == (
+        "mine",
+        "me",
+        "profile",
+    )  # auto: the schedule idles
     assert (metadata["init_time"], metadata["collect_time"]) == ("2026-11-14T00:00:00Z", "2026-11-14T03:00:00Z")
     assert json.loads((work / "mine/train_arguments.json").read_text())["gate_mae"] == 6
     rows = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,17 +95,18 @@ def test_the_same_seed_gives_the_same_trees() -> None:
     assert (first == second).all()
 
 
-def test_linear_adds_up_and_trees_do_not() -> None:
+def test_linear_adds_up_and_trees_do_not(tmp_path: Path) -> None:
     data = rows(200, ["cpu"])
     X, y = data[FEATURES].to_numpy(), data["package"].to_numpy() - 20
     halves = pd.concat([data.assign(bpf_cpu_time_ms=data["bpf_cpu_time_ms"] / 2, container=name) for name in "xy"])
     halves["bpf_page_cache_hit"] /= 2
+    halves.to_parquet(tmp_path / "containers.parquet", index=False)
     errors = {}
     for name in TRAINERS:
         learnt = trainer(name)
         part = learnt.fit(X, y, intercept=False, seed=0)
         model = PowerModel(name, learnt.model_class, 0, FEATURES, {"package": part})
-        errors[name] = additivity_error(model, halves)["package"]
+        errors[name] = additivity_error(model, tmp_path / "containers.parquet")["package"]
         assert learnt.additive == (errors[name] < 1e-9)
     assert errors["XgboostFitTrainer"] > 1  # W
 

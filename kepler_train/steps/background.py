@@ -1,0 +1,121 @@
+"""What is known of the background before the data are looked at: profiles of idle machines, AbsPower models.
+
+A run keeps both with its plan, so that its later steps see what the plan saw, whatever is published meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kepler_train.errors import UserError
+from kepler_train.isolate.choice import ANY_NODE
+from kepler_train.isolate.containers import Floats
+from kepler_train.isolate.isolators import MAY_USE_PROFILE
+from kepler_train.isolate.profile import PROFILES, Background, parse_background, profile_name
+from kepler_train.isolate.removal import Predict
+from kepler_train.models import PowerModel, load_model
+from kepler_train.models.artifact import METADATA
+from kepler_train.publish.fetch import fetch_models
+from kepler_train.spec import RunSpec
+from kepler_train.workspace import Store
+
+PROFILE, MODELS = "profile.json", "abs_models"
+
+
+@dataclass(frozen=True)
+class Known:
+    """Profiles by node (`ANY_NODE` for all), and AbsPower models by feature group and energy source."""
+
+    profiles: Mapping[str, Background] = field(default_factory=dict)
+    models: Mapping[tuple[str, str], PowerModel] = field(default_factory=dict)
+
+    def columns(self, group: str) -> set[str]:
+        """The power columns that the models of a group predict."""
+        return {
+            f"{source}/{component}_power"
+            for (of_group, source), model in self.models.items()
+            if of_group == group
+            for component in model.components
+        }
+
+    def predict(self, group: str) -> Predict:
+        """What the models of a group say about features, in the columns of the frames."""
+
+        def predicted(usage: pd.DataFrame) -> dict[str, Floats]:
+            return {
+                f"{source}/{component}_power": np.asarray(watts)
+                for (of_group, source), model in self.models.items()
+                if of_group == group
+                for component, watts in model.predict(usage).items()
+            }
+
+        return predicted
+
+
+NOTHING_KNOWN = Known()
+
+
+def keep_known(spec: RunSpec, store: Store, models: str, folder: Path) -> None:
+    """Keep in a folder what a spec needs of the profiles of a workspace and of the models at an address."""
+    if "DynPower" not in spec.output_types:
+        return
+    key = f"{PROFILES}/{profile_name(spec.node_type)}"
+    content = store.read(key) if spec.isolator in MAY_USE_PROFILE else None
+    if content is not None:
+        parse_background(content, f"{store.uri}/{key}", spec.node_type)
+        (folder / PROFILE).write_bytes(content)
+    if spec.isolator == "trainer":
+        keep_models(spec, models, folder / MODELS)
+
+
+def read_known(folder: Path, spec: RunSpec) -> Known:
+    """What was kept in a folder."""
+    file = folder / PROFILE
+    profiles = {ANY_NODE: parse_background(file.read_bytes(), file, spec.node_type)} if file.is_file() else {}
+    return Known(profiles, read_models(folder / MODELS))
+
+
+def keep_models(spec: RunSpec, models: str, folder: Path) -> None:
+    """Copy the best AbsPower model of `abs_pipeline` for every feature group and source of the spec."""
+    where = f"The pipeline {spec.abs_pipeline} at {models}"
+    for group in spec.feature_groups:
+        for source in spec.energy_sources:
+            with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
+                found = fetch_models(models, spec.abs_pipeline, f"{source}/AbsPower/{group}", Path(scratch))
+                if found is None:
+                    raise UserError(f"{where} does not exist: train it first, or choose another isolator.")
+                judged = {model: _metadata(model / METADATA) for model in found}
+                own = {model: data for model, data in judged.items() if data.get("node_type") == spec.node_type}
+                if not own:
+                    of = f" of node type {spec.node_type}" if judged else ""
+                    raise UserError(
+                        f"{where} has no AbsPower model{of} for {source} on {group}: train it first, or choose another"
+                        " isolator."
+                    )
+                best = min(own, key=lambda model: (own[model].get("mae", float("inf")), model.name))
+                shutil.copytree(best, folder / group / source / best.name)
+            load_model(folder / group / source / best.name)
+
+
+def read_models(folder: Path) -> dict[tuple[str, str], PowerModel]:
+    """The models that were kept, by feature group and source."""
+    return {
+        (file.parts[-4], file.parts[-3]): load_model(file.parent) for file in sorted(folder.glob(f"*/*/*/{METADATA}"))
+    }
+
+
+def _metadata(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{file} is cut short or not JSON: {error}.") from None
+    return content if isinstance(content, dict) else {}
