@@ -43,7 +43,7 @@ def table_path(name: str) -> Path:
 def query_samples(name: str) -> Iterator[Path]:
     """The folder of samples that a query left, or its kepler_query.json as such a folder."""
     folder, a_folder = data_path(name), name.endswith("/") or _is_no_name(name)
-    file = folder if a_folder else named(name, ".json")
+    file = folder if a_folder or name.endswith(".json.gz") else named(name, ".json")
     if folder.is_dir() and file.is_file():
         raise UserError(f"There are both {folder}/ and {file}: write {name}/ or {name}.json for the one you mean.")
     if file.is_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -92,7 +93,9 @@ def test_a_query_leaves_samples_and_the_window_of_the_benchmark(queried: Path) -
 
 
 def test_the_folder_and_the_json_are_the_same_query(kepler_train: KeplerTrain, data: Path, tmp_path: Path) -> None:
-    for name in ("kepler_query", "as_json", "as_json.json", str(data / "as_json.json")):
+    packed = tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress((data / "as_json.json").read_bytes()))
+    for name in ("kepler_query", "as_json", "as_json.json", str(data / "as_json.json"), str(packed)):
         code, _, errors = kepler_train("extract", "-i", name, "-fg", "Basic", "-o", str(tmp_path / "a"))
         assert (code, errors) == (0, [])
         table = pd.read_parquet(tmp_path / "a.parquet")
