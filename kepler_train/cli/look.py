@@ -68,7 +68,8 @@ def profile(
 ) -> None:
     """Measure what a machine needs when it is idle, and keep it for its node type.
 
-    Idle is what the schedule calls so; without a schedule, the quietest stretch of the window.
+    Idle is what the schedule calls so; without a schedule, the quietest stretch of the window. Without --feature-group
+    the profile serves every group that the query has.
     """
     from kepler_train.catalog import catalog
     from kepler_train.isolate.profile import background, profile_file
@@ -77,7 +78,8 @@ def profile(
     phases = o.schedule_of(schedule)
     with query_samples(query_name) as samples, scratch() as work:
         spec = _spec(samples, energy_source, feature_group, metric_prefix)
-        frames = node_and_containers(samples, spec, phases, work)
+        asked = spec if feature_group else _complete_groups(samples, spec)
+        frames = node_and_containers(samples, asked, phases, work)
         node, containers = only_node(*frames, o.spec_of(nodes=nodes).nodes)
         main = catalog().group(spec.feature_groups[0]).main or _first_feature(spec)
         found = background(node, containers, main, seconds, node_type, phases.machine)
@@ -105,6 +107,16 @@ def _spec(samples: Path, energy_source: str, feature_group: str, metric_prefix: 
     return o.spec_of(
         energy_sources=energy_source, metric_prefix=metric_prefix, feature_groups=group, output_types=["AbsPower"]
     )
+
+
+def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
+    """The spec with every feature group that the query has whole."""
+    from kepler_train.collect.verdict import verdict
+    from kepler_train.collect.wanted import every_group
+
+    groups = verdict(spec.model_copy(update={"feature_groups": every_group(())}), samples)["groups"]
+    complete = [name for name, group in groups.items() if group["valid"]]
+    return spec.model_copy(update={"feature_groups": complete or spec.feature_groups})
 
 
 def _first_feature(spec: RunSpec) -> str:

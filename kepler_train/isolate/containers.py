@@ -93,9 +93,7 @@ def _coded(column: pa.Array) -> tuple[list[str], Positions]:
 
 def adds_up(feature: str) -> bool:
     """Whether the values of containers add up to that of their node; else every container has the node's value."""
-    known = [dialect.features.node.get(feature) for dialect in catalog().dialects.values()]
-    known.append(catalog().exporter_features.get(feature))
-    return not any(one is not None and one.share_by is None for one in known)
+    return all(one.share_by for one in catalog().of_node(feature))
 
 
 def pod_of(container: str) -> str:

@@ -32,5 +32,5 @@ def check_isolation(spec: RunSpec) -> None:
 
 
 def power_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns of a frame that hold power (W)."""
-    return [name for name in frame.columns if name.endswith("_power")]
+    """The columns of a frame that hold power (W): `<source>/<component>_power`."""
+    return [name for name in frame.columns if "/" in name and name.endswith("_power")]

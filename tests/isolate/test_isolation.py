@@ -101,7 +101,7 @@ work = st.one_of(st.just(0.0), st.floats(0, 1e12, allow_subnormal=False))
         )
     )
 )
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_shares_add_up_to_the_dynamic_power_of_the_node_at_every_instant(
     isolator: str, rule: str, given: tuple[list[float], list[list[float]]]
 ) -> None:
@@ -124,7 +124,7 @@ def test_shares_add_up_to_the_dynamic_power_of_the_node_at_every_instant(
 
 
 @given(st.lists(watts, min_size=2, max_size=30), st.floats(0, 1e4))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_every_row_below_the_background_is_counted(package: list[float], least: float) -> None:
     node = node_rows(package, package)
     work = container_rows(node, WEB, [1.0] * len(package))

@@ -1,0 +1,36 @@
+"""A simulated node as a query leaves it, with its schedule and the truth of its containers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from kepler_train.collect.decoding import Samples
+from kepler_train.collect.samples import schema, table
+from kepler_train.simulate.history import exported, write_schedule
+from kepler_train.simulate.node import Scenario, run_nodes
+from kepler_train.simulate.store import store_of
+from kepler_train.simulate.truth import write_container_truth
+
+START = 1_794_614_400.0  # 2026-11-14T00:00:00Z
+SOURCE = "rapl-sysfs"
+
+
+def write_node(folder: Path, hours: float, seed: int = 2, containers: int = 6, idle: float = 300) -> Path:
+    """Write `kepler_query/`, `schedule.json` and `truth.parquet`."""
+    scenario = Scenario(
+        start=START, duration=3600 * hours, seed=seed, containers=containers, phase=300, idle=idle, nodes=1
+    )
+    runs = run_nodes(scenario)
+    samples = folder / "kepler_query"
+    samples.mkdir(parents=True)
+    by_metric: dict[str, list[Samples]] = {}
+    for one in store_of(exported(runs, "legacy", [SOURCE], frozenset(), seed=2)).series:
+        by_metric.setdefault(one.labels["__name__"], []).append(Samples(one.labels, one.times, one.values))
+    for metric, answer in by_metric.items():
+        labels = {name for one in answer for name in one.labels} - {"__name__"}
+        pq.write_table(table(answer, schema(metric, labels)), samples / f"{metric}.parquet")
+    write_schedule(folder / "schedule.json", runs, "simulated")
+    write_container_truth(folder / "truth.parquet", runs)
+    return folder
