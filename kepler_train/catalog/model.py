@@ -37,9 +37,13 @@ class FeatureAlias(Entry):
 
 
 class FeatureGroup(Entry):
-    """A selection of features; `main` drives curve models and attribution (dram: `main_dram`)."""
+    """A selection of features; `main` drives curve models and attribution (dram: `main_dram`).
+
+    Features of `optional` sets are left out where they have no data.
+    """
 
     sets: list[str]
+    optional: list[str] = []
     main: str | None = None
     main_dram: str | None = None
     output_types: list[OutputTypeName] = ["AbsPower", "DynPower"]
@@ -88,15 +92,16 @@ Kind = Literal["counter", "gauge", "mean"]
 
 
 class NodeFeature(Entry):
-    """A metric of the node, not of its containers; `label` splits it.
+    """A metric of the node, not of its containers; `label` tells its series apart.
 
+    They are added, or their mean is taken; kept `apart`, each value of the label is a feature `<name>_<value>`.
     A container has the node's value, or, with `share_by`, a part of it in proportion to its own value of that feature.
     """
 
     metric: str
     kind: Kind = "counter"
     label: str | None = None
-    combine: Literal["sum", "mean"] = "sum"
+    combine: Literal["sum", "mean", "apart"] = "sum"
     share_by: str | None = None
 
 
@@ -197,6 +202,9 @@ class Catalog(Entry):
                     raise ValueError(
                         f"feature group {name}: {unknown_name('feature set', feature_set, self.feature_sets)}"
                     )
+            for feature_set in group.optional:
+                if feature_set not in group.sets:
+                    raise ValueError(f"feature group {name}: its optional set {feature_set} is not one of its sets")
             for main in (group.main, group.main_dram):
                 if main is not None and main not in self.features_of(name):
                     raise ValueError(f"feature group {name}: its main feature {main} is not one of its features")
@@ -221,6 +229,30 @@ class Catalog(Entry):
         entry = self.group(group)
         own = {feature for name in entry.sets for feature in self.feature_sets[name]}
         return sorted(own if entry.third_party == "never" else own | set(third_party))
+
+    def optional_features(self, group: str) -> dict[str, str]:
+        """The features that a group can do without, each with its set."""
+        return {feature: name for name in self.group(group).optional for feature in self.feature_sets[name]}
+
+    def columns_of(self, feature: str, columns: Iterable[str]) -> list[str]:
+        """The columns that hold a feature: its own or, where its series are kept apart, one for each label value."""
+        apart = any(entry.combine == "apart" for entry in self._of_node(feature))
+        return sorted(name for name in columns if name == feature or (apart and name.startswith(f"{feature}_")))
+
+    def of_node(self, column: str) -> list[NodeFeature]:
+        """What the dialects and other exporters say of a column that is a feature of the node; else nothing."""
+        found = self._of_node(column)
+        for name, entry in ((n, e) for dialect in self.dialects.values() for n, e in dialect.features.node.items()):
+            if entry.combine == "apart" and column.startswith(f"{name}_"):
+                found.append(entry)
+        return found
+
+    def _of_node(self, feature: str) -> list[NodeFeature]:
+        places: list[Mapping[str, NodeFeature]] = [
+            *(dialect.features.node for dialect in self.dialects.values()),
+            self.exporter_features,
+        ]
+        return [place[feature] for place in places if feature in place]
 
     def group(self, name: str) -> FeatureGroup:
         """The feature group of that name."""

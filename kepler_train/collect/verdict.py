@@ -182,7 +182,17 @@ def _group(
         "valid": not lacking,
         "missing": {node: [*state.unknown, *state.missing] for node, state in lacking.items()},
         "reasons": {node: state.reason(versions) for node, state in lacking.items()},
+        "left_out": _all_left_out([state.left_out for state in states.values()]),
     }
+
+
+def _all_left_out(by_node: list[dict[str, list[str]]]) -> dict[str, list[str]]:
+    """Optional features that a node lacks: they are left out for all, so that nodes can share a model."""
+    found: dict[str, set[str]] = {}
+    for one in by_node:
+        for name, features in one.items():
+            found.setdefault(name, set()).update(features)
+    return {name: sorted(features) for name, features in sorted(found.items())}
 
 
 def check_verdict(spec: RunSpec, found: Mapping[str, Any], *, every_group: bool = True, to_train: bool = False) -> None:

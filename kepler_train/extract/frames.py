@@ -116,7 +116,7 @@ class Extraction:
         one = max(len(self.windows) * len(self._of_containers) * 8, 1)  # bytes
         size = max(1, _BATCH // one)
         batches = [names[first : first + size] for first in range(0, len(names), size)] or [[]]
-        shared = {feature.of_node.share_by for feature in self._features if feature.of_node} - {None}
+        shared = {feature.of_node.share_by for feature in self._features if feature.of_node}
         if len(batches) > 1:  # a share needs the whole, and that is known only after the last batch
             wholes = {f.name: self._whole(f, batches) for f in self._of_containers if f.name in shared}
         for batch in batches:
@@ -155,7 +155,8 @@ class Extraction:
                 columns[feature.name] = rates[feature.name][worked]
                 continue
             columns[feature.name] = self._columns[feature.name][window]
-            if share_by := feature.of_node.share_by:
+            share_by = feature.of_node.share_by
+            if share_by in rates:
                 whole = totals[share_by][window]
                 columns[feature.name] *= np.divide(
                     rates[share_by][worked], whole, out=np.zeros_like(whole), where=whole > 0

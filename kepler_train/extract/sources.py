@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,16 +58,37 @@ def features_of(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes) ->
     found: dict[str, list[Feature]] = {node: [] for node in nodes.names}
     for name, metrics in sorted(wanted.items()):
         for node, own in found.items():
-            feature = _feature(name, name in spec.thirdparty_metrics, dialect)
-            for metric in metrics:
-                _add(feature, files[metric], split[metric].get(node, []), dialect)
-            if feature.containers:
-                own.append(feature)
+            parts = _parts(name, dialect, [(files[metric], split[metric].get(node, [])) for metric in metrics])
+            for column, series in parts.items():
+                feature = _feature(name, column, name in spec.thirdparty_metrics, dialect)
+                for file, numbers in series:
+                    _add(feature, name, file, numbers, dialect)
+                if feature.containers:
+                    own.append(feature)
     return found
 
 
-def _feature(name: str, third_party: bool, dialect: Dialect) -> Feature:
-    return Feature(name, dialect.features.node.get(name) or catalog().exporter_features.get(name), third_party)
+def _feature(name: str, column: str, third_party: bool, dialect: Dialect) -> Feature:
+    return Feature(column, dialect.features.node.get(name) or catalog().exporter_features.get(name), third_party)
+
+
+Numbered = list[tuple[MetricFile, list[int]]]
+
+
+def _parts(name: str, dialect: Dialect, series: Numbered) -> dict[str, Numbered]:
+    """The series of each column of a feature: one column, or one for every value of the label that keeps them apart."""
+    entry = dialect.features.node.get(name)
+    if entry is None or entry.combine != "apart" or not entry.label:
+        return {name: series}
+    found: dict[str, Numbered] = {}
+    for file, numbers in series:
+        by_value: dict[str, list[int]] = {}
+        for number in numbers:
+            value = re.sub(r"\W", "_", file.labels[number].get(entry.label, ""))
+            by_value.setdefault(f"{name}_{value}" if value else name, []).append(number)
+        for column, own in by_value.items():
+            found.setdefault(column, []).append((file, own))
+    return dict(sorted(found.items()))
 
 
 def _by_node(file: MetricFile, nodes: Nodes) -> dict[str, list[int]]:
@@ -77,17 +99,17 @@ def _by_node(file: MetricFile, nodes: Nodes) -> dict[str, list[int]]:
     return split
 
 
-def _add(feature: Feature, file: MetricFile, numbers: list[int], dialect: Dialect) -> None:
+def _add(feature: Feature, name: str, file: MetricFile, numbers: list[int], dialect: Dialect) -> None:
     """Take the series of a metric; processes of a container count where the container itself is missing."""
-    exported = catalog().exporter_features.get(feature.name)
+    exported = catalog().exporter_features.get(name)
     has_containers = bool(feature.containers)
     for number in numbers:
         labels = file.labels[number]
         if (exported and not exported.takes(labels)) or (has_containers and labels.get("container_id")):
             continue
         parts = [labels.get(label, "") for label in dialect.container_labels]
-        name = "/".join(parts) if any(parts) else dialect.system_container
-        feature.containers.setdefault("" if feature.of_node else name, []).append((file, number))
+        container = "/".join(parts) if any(parts) else dialect.system_container
+        feature.containers.setdefault("" if feature.of_node else container, []).append((file, number))
 
 
 def as_counter(series: Series, metric: str) -> Series:

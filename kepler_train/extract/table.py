@@ -21,7 +21,7 @@ def training_table(rows: pd.DataFrame, features: list[str], source: str) -> pd.D
 
 def with_node_power(containers: pd.DataFrame, node: pd.DataFrame) -> pd.DataFrame:
     """Container rows, each with the power of its whole node in the same window (W)."""
-    columns = ["time", "node", "workload", *(name for name in node.columns if name.endswith("_power"))]
+    columns = ["time", "node", "workload", *(name for name in node.columns if "/" in name)]
     return containers.merge(node[columns], on=["time", "node"], how="inner")
 
 

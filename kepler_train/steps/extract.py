@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import find_collected_dialect
 from kepler_train.events import say
+from kepler_train.extract.columns import select_group
 from kepler_train.extract.frames import extractions
 from kepler_train.spec import RunSpec
 from kepler_train.steps.machines import read_machines, write_machines
@@ -41,8 +42,21 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
             nodes.append(node.node())
             dropped += node.dropped
             say(f"extract: {node.name}: {len(nodes[-1])} rows, {node.dropped} windows dropped for gaps or resets")
-    pd.concat(nodes, ignore_index=True).to_parquet(out / NODE, index=False)
-    return {"nodes": len(nodes), "rows": sum(map(len, nodes)), "container_rows": rows, "dropped": dropped}
+    every = pd.concat(nodes, ignore_index=True)
+    every.to_parquet(out / NODE, index=False)
+    figures: Figures = {"nodes": len(nodes), "rows": len(every), "container_rows": rows, "dropped": dropped}
+    return figures | {"left_out": left_out(every, spec)}
+
+
+def left_out(node: pd.DataFrame, spec: RunSpec) -> dict[str, dict[str, list[str]]]:
+    """Optional features without data, by feature group and set; each group says so once."""
+    own = node[node["node"].isin(spec.nodes)] if spec.nodes else node
+    found = {group: select_group(own, group, spec.thirdparty_metrics).left_out for group in spec.feature_groups}
+    for group, sets in found.items():
+        if sets:
+            names = ", ".join(f"{name} ({', '.join(features)})" for name, features in sets.items())
+            say(f"extract: {group} does without what has no data: {names}")
+    return {group: sets for group, sets in found.items() if sets}
 
 
 def _with_words(table: pa.Table) -> pa.Table:

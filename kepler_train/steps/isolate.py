@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from kepler_train.catalog import catalog
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
+from kepler_train.extract.columns import columns_of_group
 from kepler_train.isolate.attribution import check_rule
 from kepler_train.isolate.choice import Choice, choose
 from kepler_train.isolate.clipping import Removed
@@ -38,7 +38,7 @@ def isolate_frames(extracted: Path, spec: RunSpec, known: Known, out: Path) -> F
         return _write(Isolation(asked=spec.isolator, isolator="none", why="no DynPower", attribution=""), out)
     check_rule(spec.attribution)
     node = _of_the_asked_nodes(pd.read_parquet(extracted / NODE), spec)
-    groups = {group: catalog().features_of(group, spec.thirdparty_metrics) for group in spec.feature_groups}
+    groups = {group: columns_of_group(node, group, spec.thirdparty_metrics) for group in spec.feature_groups}
     features = sorted({name for own in groups.values() for name in own})
     kinds = read_machines(extracted)
     machines = {str(name): common_machine(kinds, [str(name)]) for name in node["node"].unique()}

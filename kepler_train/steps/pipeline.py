@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from kepler_train.catalog import catalog
 from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import check_verdict, verdict
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
+from kepler_train.extract.columns import columns_of_group
 from kepler_train.extract.table import training_table, with_node_power
 from kepler_train.isolate.choice import IDLE_SECONDS, profiles_of
 from kepler_train.isolate.isolation import attributed
@@ -115,5 +115,5 @@ def _extract(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Non
 
 def _table(rows: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
     """The rows of the one feature group and the one source of the spec."""
-    features = catalog().features_of(spec.feature_groups[0], spec.thirdparty_metrics)
+    features = columns_of_group(rows, spec.feature_groups[0], spec.thirdparty_metrics)
     return training_table(rows, features, spec.energy_sources[0])

@@ -11,6 +11,7 @@ from kepler_train.catalog import catalog
 from kepler_train.collect.machine import MachineSpec
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
+from kepler_train.extract.columns import columns_of_group
 from kepler_train.isolate.isolation import attributed, isolated_node
 from kepler_train.models import PowerModel, save_model
 from kepler_train.spec import RunSpec
@@ -52,9 +53,9 @@ def train_one(
 ) -> Figures:
     """Train on node rows; DynPower has no intercept, since no work is no dynamic power."""
     trainer = find_trainer(trainer_name)
-    features = catalog().features_of(group, spec.thirdparty_metrics)
-    power = _power_columns(frame, source)
     rows = workloads_or_blocks(_of_the_asked_nodes(frame, spec), spec.folds)
+    features = columns_of_group(rows, group, spec.thirdparty_metrics)
+    power = _power_columns(frame, source)
     intercept = output_type == "AbsPower"
     say(
         f"train: {trainer_name} for {output_type} of {source} on {group}: {len(rows)} rows,"

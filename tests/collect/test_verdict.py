@@ -59,7 +59,7 @@ def texts(found: dict[str, Any]) -> str:
 def test_a_sound_node_has_nothing_to_look_at(tmp_path: Path) -> None:
     found = verdict(RunSpec(), written(tmp_path, node()))
     assert found["warnings"] == []
-    assert found["groups"]["BPFOnly"] == {"valid": True, "missing": {}, "reasons": {}}
+    assert found["groups"]["BPFOnly"] == {"valid": True, "missing": {}, "reasons": {}, "left_out": {}}
     health = found["health"]["node-0"]
     assert (health["scrapes"], health["scrape_interval"], health["complete"]) == (100, 15, 99)
     power = health["meters"]["rapl-sysfs/package"]["power"]

@@ -20,10 +20,11 @@ class GroupState:
     missing: list[str]  # features without data, by the metrics that would hold them
     unknown: list[str]  # features that this dialect of Kepler does not have
     constant: bool  # no feature of the group ever changes
+    left_out: dict[str, list[str]]  # features without data that the group can do without, by their sets
 
     @property
     def valid(self) -> bool:
-        """A group is valid when every feature has data, and one of them says something."""
+        """A group is valid when every feature it cannot do without has data, and one feature says something."""
         return not (self.missing or self.unknown or self.constant)
 
     def reason(self, versions: str) -> str:
@@ -38,11 +39,17 @@ class GroupState:
 def group_state(spec: RunSpec, group: str, dialect_name: str, moved: Mapping[str, bool]) -> GroupState:
     """Judge a group by the features with data on a node, each with whether it ever changes."""
     metrics = feature_metrics(spec, group, catalog().dialect(dialect_name))
+    optional = catalog().optional_features(group)
     absent = {feature: names for feature, names in metrics.items() if feature not in moved}
+    needed = {feature: names for feature, names in absent.items() if feature not in optional}
+    left_out: dict[str, list[str]] = {}
+    for feature in absent.keys() - needed.keys():
+        left_out.setdefault(optional[feature], []).append(feature)
     return GroupState(
-        missing=list(dict.fromkeys(" or ".join(names) for names in absent.values() if names)),
-        unknown=[feature for feature, names in absent.items() if not names],
-        constant=not absent and not any(moved[feature] for feature in metrics),
+        missing=list(dict.fromkeys(" or ".join(names) for names in needed.values() if names)),
+        unknown=[feature for feature, names in needed.items() if not names],
+        constant=not needed and not any(moved[feature] for feature in metrics.keys() - absent.keys()),
+        left_out={name: sorted(left_out[name]) for name in sorted(left_out)},
     )
 
 

@@ -45,6 +45,9 @@ def group_lines(groups: Mapping[str, Any], nodes: list[str]) -> Iterator[str]:
     """The groups that can be trained, and why the others cannot; a node is named when others do better."""
     valid = [group for group, state in groups.items() if state["valid"]]
     yield f"  valid      {', '.join(valid) or 'none'}"
+    for group in valid:
+        if sets := groups[group]["left_out"]:
+            yield f"             {group} without {', '.join(sets)}"
     reasons: dict[str, list[str]] = {}
     for group, state in groups.items():
         for reason, lacking in _by_reason(state["reasons"]).items():

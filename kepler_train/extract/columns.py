@@ -1,0 +1,48 @@
+"""Feature groups as selections of the columns that a frame has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kepler_train.catalog import catalog
+from kepler_train.errors import DataError
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The columns of a feature group, sorted by name; what it lacks, and the optional features left out, by set."""
+
+    columns: list[str]
+    missing: list[str]
+    left_out: dict[str, list[str]]
+
+
+def columns_of_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[str]:
+    """The columns to train on; a group that lacks a feature it cannot do without is refused."""
+    found = select_group(rows, group, third_party)
+    if found.missing:
+        names = ", ".join(found.missing)
+        raise DataError(f"The data have no {names} of feature group {group}: choose another group.")
+    return found.columns
+
+
+def select_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> Selection:
+    """The columns of a group with a value in every row: rows of several nodes have the same ones.
+
+    Features of optional sets may be missing; a series that is kept apart by a label has a column for each value of it.
+    """
+    complete = [str(name) for name in rows.columns if not rows[name].isna().any()]
+    optional = catalog().optional_features(group)
+    columns: list[str] = []
+    missing: list[str] = []
+    left_out: dict[str, list[str]] = {}
+    for feature in catalog().features_of(group, third_party):
+        found = catalog().columns_of(feature, complete)
+        columns += found
+        if not found and feature in optional:
+            left_out.setdefault(optional[feature], []).append(feature)
+        elif not found:
+            missing.append(feature)
+    return Selection(sorted(columns), missing, {name: left_out[name] for name in sorted(left_out)})
