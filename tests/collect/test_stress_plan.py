@@ -151,7 +151,7 @@ def phase(first: int, last: int, **more: object) -> Phase:
 
 def test_only_phases_that_ran_whole_are_workload_labels():
     phases = [phase(0, 10), phase(10, 20, status="failed"), phase(20, 30, status="stopped"), phase(30, 40, load="idle")]
-    labels = label_windows(np.arange(0, 45, 5.0), "node", Schedule(phases=phases))
+    labels = label_windows(np.arange(0, 40, 5.0), np.arange(5, 45, 5.0), "node", Schedule(phases=phases))
     assert labels.tolist() == ["cpu", "cpu", "", "", "", "", "idle", "idle"]
 
 

@@ -35,8 +35,8 @@ from kepler_train.workspace import Run, open_store, run_step
 
 KEPLER_TRAIN = [sys.executable, "-m", "kepler_train"]
 # One second of the load, with 1, 2, 4 and 8 instances, between two seconds of idle.
-STRESS = {"stress": True, "stress_args": ["cpu"], "stress_timeout": 0.6, "stress_break_interval": 0}
-SHORT = {**STRESS, "idle_collect_interval": 2, "cpu_frequency_enabled": True, "machine_id": "lab-1"}
+STRESS = {"stress": True, "stress_args": ["cpu"], "stress_timeout": 1.6, "stress_break_interval": 0}
+SHORT = {**STRESS, "idle_collect_interval": 3, "folds": 2, "cpu_frequency_enabled": True, "machine_id": "lab-1"}
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def test_the_phases_of_the_run_are_on_record_with_the_node_and_the_machine(stres
         *[("cpu", count, "done") for count in (1, 2, 4, 8)],
         ("idle", 0, "done"),
     ]
-    assert schedule.phases[1].command[:5] == ["stress-ng", "--cpu", "1", "--timeout", "1"]  # 0.6 s, rounded up
+    assert schedule.phases[1].command[:5] == ["stress-ng", "--cpu", "1", "--timeout", "2"]  # 1.6 s, rounded up
     assert {phase.node for phase in schedule.phases} == {stressed.node}
     assert schedule.machine_id == "lab-1"
     assert schedule.machine is not None
@@ -157,7 +157,7 @@ def test_the_window_of_the_run_is_the_time_of_its_phases(stressed: Lab) -> None:
     folder = stressed.home / "w/runs/lab/1/query"
     times = np.concatenate([one.times for one in read_series(folder, "kepler_node_package_joules_total")])
     assert first - 0.001 <= times.min() <= times.max() <= last + 0.001
-    assert last - times.max() < 1.5  # s; the last scrapes of the last phase were not missed
+    assert last - times.max() < 3  # s; the last scrapes of the last phase were not missed
     query = stressed.run.manifest("query")
     assert query is not None
     assert {(record.step, record.path) for record in query.inputs} == {
