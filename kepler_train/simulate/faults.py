@@ -8,7 +8,7 @@ import numpy as np
 
 from kepler_train.errors import UserError, unknown_name
 from kepler_train.simulate.activity import Array
-from kepler_train.simulate.reading import Reading
+from kepler_train.simulate.reading import SAME, Reading
 from kepler_train.simulate.series import Scrapes
 
 DATA_FAULTS = {
@@ -76,7 +76,7 @@ def scrapes(
     if reading:
         read = reading.work(times)
         # An exporter that has just come up has nothing to show before its first whole reading.
-        keep &= read - reading.span >= edges[0] - 1e-6
+        keep &= read - reading.span >= edges[0] - SAME
         for moment in restarts:
             keep &= (times < moment) | (read >= moment)
     if "clock-step" not in faults:

@@ -92,8 +92,8 @@ class NodeRun:
 
     @property
     def scrape(self) -> float:
-        """Time between scrapes (s)."""
-        return self.tick * self.steps
+        """Time between scrapes (s), to the microsecond: a single step of Unix times is not exact enough to count on."""
+        return round(float(self.edges[-1] - self.edges[0]) / (len(self.edges) - 1) * self.steps, 6)
 
     @property
     def scrape_edges(self) -> Array:

@@ -11,7 +11,7 @@ from kepler_train.simulate.activity import Array
 from kepler_train.simulate.node import NodeRun
 
 USUAL_SKEW = 0.4  # of the scrape interval
-_NEXT = 0.001  # s, the resolution of a timestamp
+SAME = 1e-4  # s: moments nearer than this are one; timestamps are whole milliseconds, Unix times exact to 2⁻²² s
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,19 @@ class Reading:
         """The first moment from this one on whose counters of work a scrape shows, if none is late or missing."""
         read = moment + max(self.skew, 0.0)
         if self.refresh:
-            read = self.phase + math.ceil((read - self.phase) / self.refresh) * self.refresh
+            read = self.phase + math.ceil((read - SAME - self.phase) / self.refresh) * self.refresh
         if self.interval:
-            read = self.origin + math.ceil((read - self.origin) / self.interval - 1e-9) * self.interval
+            read = self.origin + math.ceil((read - SAME - self.origin) / self.interval) * self.interval
         return float(self.work(np.array([read]))[0])
 
     def first_after(self, moment: float) -> float:
         """The same, later than this moment."""
-        return self.first_from(moment + _NEXT)
+        return self.first_from(moment + 2 * SAME)
 
     def _refreshed(self, times: Array) -> Array:
         if not self.refresh:
             return times
-        return np.asarray(self.phase + np.floor((times - self.phase) / self.refresh + 1e-9) * self.refresh)
+        return np.asarray(self.phase + np.floor((times + SAME - self.phase) / self.refresh) * self.refresh)
 
 
 def skew_seconds(asked: float, faults: frozenset[str], scrape: float) -> float:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from kepler_train.simulate.activity import Array
-from kepler_train.simulate.reading import Reading
+from kepler_train.simulate.reading import SAME, Reading
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ class Curve:
         if reading:
             # What was used since the reading before its end is not lost: the next one still has it.
             end = reading.first_from(end)
-            return (end + 1e-6, reading.first_after(end)) if self.once_after else (begin, end)
+            first, last = (end + 2 * SAME, reading.first_after(end)) if self.once_after else (begin, end)
+            return first - SAME, last + SAME
         # Between the last scrape of its life and the one after the next, however late they are.
         return (end + 0.65 * self.once_after, end + 1.65 * self.once_after) if self.once_after else (begin, end)
 

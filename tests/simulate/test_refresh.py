@@ -108,7 +108,9 @@ def test_the_fault_is_a_skew_of_two_fifths_of_the_scrape_interval() -> None:
     assert run.skew == 0  # the truth does not know
 
 
-@pytest.mark.parametrize(("scrape", "refresh", "skew"), [(1, 5, 0), (5, 3, 0), (15, 1, 0), (15, 0, 6), (3, 5, 1)])
+@pytest.mark.parametrize(
+    ("scrape", "refresh", "skew"), [(1, 5, 0), (5, 3, 0), (15, 1, 0), (15, 0, 6), (3, 0, 1.2), (3, 5, 1)]
+)
 def test_the_last_work_of_a_container_that_ended_is_shown_once_it_has_ended(
     scrape: float, refresh: float, skew: float
 ) -> None:
