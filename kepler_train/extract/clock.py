@@ -17,7 +17,7 @@ from kepler_train.extract.counters import Floats
 
 # A window fits the refresh of the exporter when it is a whole number of refreshes but for this share of it.
 _FITS = 0.01
-_MOST_STEPS = 12
+MOST_STEPS = 12
 # Windows in a row without any energy that are taken for a late refresh.
 _STILL = 2
 
@@ -93,13 +93,13 @@ def windows_of(clock: Clock, at_once: int, moved: Bools) -> Windows:
     `moved` says in which steps any energy counter changed. An exporter that is late with a refresh shows 0 in one
     window and 2x in the next: the two become one. At the end of a stretch such a window is left out.
     """
-    runs = [np.arange(begin, end - at_once + 1, at_once) for begin, end in _stretches(clock.whole)]
+    runs = [np.arange(begin, end - at_once + 1, at_once) for begin, end in stretches(clock.whole)]
     first = np.concatenate([np.empty(0, dtype=np.intp), *runs])
     last = first + at_once
     count = np.concatenate([[0], np.cumsum(moved)])
     still = count[last] == count[first]
     keep = np.ones(len(first), dtype=bool)
-    for begin, end in _stretches(still):
+    for begin, end in stretches(still):
         if end - begin > _STILL:
             continue  # it stands still: that is what was measured
         keep[begin:end] = False
@@ -108,7 +108,7 @@ def windows_of(clock: Clock, at_once: int, moved: Bools) -> Windows:
     return Windows(clock, first[keep], last[keep])
 
 
-def _stretches(of: Bools) -> Numbers:
+def stretches(of: Bools) -> Numbers:
     """Begin and end of every stretch of True."""
     return np.flatnonzero(np.diff(np.concatenate([[False], of, [False]]).astype(np.int8))).reshape(-1, 2)
 
@@ -123,7 +123,7 @@ def steps_at_once(interval: float, refresh: float | None, resolution: float) -> 
         return max(1, round(resolution / interval))
     if not refresh:
         return 1
-    seconds = interval * np.arange(1, _MOST_STEPS + 1)
+    seconds = interval * np.arange(1, MOST_STEPS + 1)
     refreshes = np.maximum(np.rint(seconds / refresh), 1)
     off = np.abs(seconds - refreshes * refresh) / seconds
     return int(np.flatnonzero(off <= max(_FITS, off.min()))[0]) + 1

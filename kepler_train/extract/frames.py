@@ -21,11 +21,13 @@ from kepler_train.collect.meters import Meter, meters_of
 from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
+from kepler_train.extract.aliasing import hidden_refresh
 from kepler_train.extract.clock import Bools, Clock, Windows, steps_at_once, windows_of
 from kepler_train.extract.counters import Floats
 from kepler_train.extract.increments import add_gains, covered_seconds
+from kepler_train.extract.smooth import Smoothing
 from kepler_train.extract.sources import Feature, as_counter, features_of
-from kepler_train.extract.workloads import label_windows
+from kepler_train.extract.workloads import label_windows, phases_of
 from kepler_train.spec import RunSpec
 
 # A window counts when the meter covers at least this share of it: what is missing lowers its power by as much.
@@ -63,7 +65,7 @@ def extractions(samples: Path, spec: RunSpec, dialect_name: str, schedule: Sched
     features = features_of(samples, spec, dialect, Nodes.of(dialect.node_label, metered))
     names = sorted({feature.name for own in features.values() for feature in own})
     for node in sorted(meters):
-        yield Extraction(node, meters[node], features[node], names, dialect, schedule, spec.resolution)
+        yield Extraction(node, meters[node], features[node], names, dialect, schedule, spec)
 
 
 class Extraction:
@@ -77,11 +79,12 @@ class Extraction:
         columns: list[str],
         dialect: Dialect,
         schedule: Schedule,
-        resolution: float,
+        spec: RunSpec,
     ) -> None:
         self.name, self._schedule, self._features, self._names = name, schedule, features, columns
+        self._smoothing: Smoothing | None = None
         self._clock = _clock(name, meters)
-        self.windows = _windows(self._clock, meters, dialect, resolution)
+        self.windows = _windows(self._clock, meters, dialect, spec.resolution)
         self._complete = np.ones(len(self.windows), dtype=bool)
         self._columns: dict[str, Floats] = {}
         self._watts = {f"{meter.name}_power": self._power(meter) for meter in meters}
@@ -92,6 +95,16 @@ class Extraction:
         self._of_containers = [feature for feature in features if feature.of_node is None]
         for feature in self._of_containers:
             self._columns[feature.name] = np.zeros(len(self.windows))
+        if spec.extractor == "smooth":
+            self._smooth()
+
+    def _smooth(self) -> None:
+        """Means over a stretch of time, for what is the node's now and for containers as they are worked on."""
+        phases = phases_of(self.windows.starts, self.windows.ends, self.name, self._schedule)
+        self._smoothing = Smoothing(self.windows, self._complete, phases)
+        for columns in (self._columns, self._watts):
+            for name, rates in columns.items():
+                columns[name] = self._smoothing.mean(rates)
 
     @property
     def dropped(self) -> int:
@@ -137,7 +150,7 @@ class Extraction:
             add_gains(gains[position[container]], series, self._clock, from_birth=feature.from_birth)
         rates = self.windows.added(gains)
         rates /= self.windows.seconds
-        return rates
+        return self._smoothing.mean(rates) if self._smoothing else rates
 
     def _rows(self, batch: list[str], rates: dict[str, Floats], totals: dict[str, Floats]) -> pd.DataFrame:
         """A row per window and container that did any work in it.
@@ -205,13 +218,14 @@ def _clock(node: str, meters: list[Meter]) -> Clock:
 
 def _windows(clock: Clock, meters: list[Meter], dialect: Dialect, resolution: float) -> Windows:
     counters = [one for meter in meters if meter.counter for one in meter.series]
-    found = refresh_of(counters, clock.interval)
-    refresh = None if found.at_most else found.interval
-    if refresh is None and (dialect.refresh_seconds or 0) <= clock.interval:
-        refresh = dialect.refresh_seconds  # every scrape shows another value: the exporter's habit is all that is known
     joules = np.zeros(len(clock.steps))
     for one in counters:
         add_gains(joules, one, clock, from_birth=False)
+    found = refresh_of(counters, clock.interval)
+    refresh = found.interval
+    if found.at_most or refresh is None:  # every scrape shows another value
+        habit = dialect.refresh_seconds
+        refresh = hidden_refresh(joules, clock.whole, clock.interval, habit if (habit or 0) <= clock.interval else None)
     moved = joules > 0 if counters else np.ones(len(clock.steps), dtype=bool)
     return windows_of(clock, steps_at_once(clock.interval, refresh, resolution), moved)
 
