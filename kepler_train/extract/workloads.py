@@ -12,10 +12,16 @@ from kepler_train.extract.counters import Floats
 TRANSITION = ""
 
 
+def phases_of(starts: Floats, ends: Floats, node: str, schedule: Schedule) -> npt.NDArray[np.intp]:
+    """The number of the phase that holds each window whole, counted from 0; −1 for the others."""
+    found = np.full(len(starts), -1, dtype=np.intp)
+    for number, phase in enumerate(schedule.labelled()):
+        if phase.node in ("", node):
+            found[(starts >= phase.start.timestamp()) & (ends <= phase.end.timestamp())] = number
+    return found
+
+
 def label_windows(starts: Floats, ends: Floats, node: str, schedule: Schedule) -> npt.NDArray[np.object_]:
     """The load of the phase that holds each window whole; `TRANSITION` for the others."""
-    labels = np.full(len(starts), TRANSITION, dtype=object)
-    for phase in schedule.labelled():
-        if phase.node in ("", node):
-            labels[(starts >= phase.start.timestamp()) & (ends <= phase.end.timestamp())] = phase.load
-    return labels
+    names = np.array([*(phase.load for phase in schedule.labelled()), TRANSITION], dtype=object)
+    return np.asarray(names[phases_of(starts, ends, node, schedule)])

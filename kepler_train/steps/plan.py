@@ -10,13 +10,14 @@ from pathlib import Path
 
 from kepler_train.collect.schedule import Schedule, parse_schedule, read_schedule
 from kepler_train.collect.stress.loads import parse_load
-from kepler_train.errors import UserError
+from kepler_train.errors import UserError, unknown_name
 from kepler_train.isolate.isolators import check_isolation
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.train.trainer import check_trainer
 from kepler_train.workspace import Figures, Inputs, Run
 from kepler_train.workspace.manifest import Manifest, sha256_of
 
+EXTRACTORS = ("default", "smooth")
 SPEC, SCHEDULE = "spec.json", "schedule.json"
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -71,8 +72,9 @@ def _check_stress(spec: RunSpec) -> None:
 
 def check_methods(spec: RunSpec) -> None:
     """Refuse an extractor, an isolator or a trainer that this version does not have, before any work."""
-    if spec.extractor != "default":
-        raise UserError(f"This version cannot extract by {spec.extractor!r}: choose default.")
+    if spec.extractor not in EXTRACTORS:
+        known = unknown_name("extractor", spec.extractor, EXTRACTORS)
+        raise UserError(f"This version cannot extract by that name. {known}")
     check_isolation(spec)
     for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
         check_trainer(trainer)
