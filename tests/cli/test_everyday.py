@@ -221,7 +221,7 @@ def test_two_nodes_share_a_model_only_when_they_are_named(
         ("extract -e acp", 2, "did you mean 'acpi'"),
         ("extract -e acpi,hmc", 2, "a table holds one of them"),
         ("extract -ot Power", 2, "output_types"),
-        ("extract --extractor smooth", 2, "cannot extract by 'smooth'"),
+        ("extract --extractor smoth", 2, "did you mean 'smooth'"),
         ("extract -e hmc", 3, "no energy counters of hmc"),
         ("extract -fg ThirdParty", 2, "needs thirdparty_metrics"),
         ("extract -fg CgroupOnly", 3, "No data for feature group CgroupOnly"),
