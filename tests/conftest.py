@@ -1,9 +1,12 @@
 """What all tests share: the same examples every time, and where the optional real data are."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from kepler_train.cli import main
 
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
@@ -18,3 +21,23 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real recordings: ../shared/data is not there")
     return folder
+
+
+@pytest.fixture
+def kepler_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, list[str], list[str]]]:
+    """`kepler-train …` in a folder of its own: its exit code, the lines it says, and those of its errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, list[str], list[str]]:
+        monkeypatch.setattr("sys.argv", ["kepler-train", *arguments])
+        try:
+            main()
+            code = 0
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, err = capsys.readouterr()
+        return code, out.splitlines(), err.splitlines()
+
+    return run

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kepler_train.cli import main
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.prometheus import prometheus_server
@@ -35,24 +34,6 @@ def nodes() -> list[NodeRun]:
 def server(nodes: list[NodeRun]) -> Iterator[str]:
     with prometheus_server(store_of(exported(nodes, "legacy", ["rapl-sysfs", "acpi"], frozenset(), seed=6))) as running:
         yield running.url
-
-
-@pytest.fixture
-def kepler_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> KeplerTrain:
-    """`kepler-train …` in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Ended:
-        monkeypatch.setattr("sys.argv", ["kepler-train", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
-        return code, out.splitlines(), err.splitlines()
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import multiprocessing
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kepler_train.cli import main
 from kepler_train.cli.machine import _add
 from kepler_train.collect.machine import MachineSpec, this_machine
 
@@ -19,22 +19,11 @@ Ended = tuple[int, list[str], list[str]]  # exit code, lines on stdout, lines on
 
 @pytest.fixture
 def machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kepler_train: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Ended]:
     """`kepler-train machine …` with a DATAPATH of its own."""
     monkeypatch.setenv("DATAPATH", str(tmp_path))
-
-    def run(*arguments: str) -> Ended:
-        monkeypatch.setattr("sys.argv", ["kepler-train", "machine", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
-        return code, out.splitlines(), err.splitlines()
-
-    return run
+    return partial(kepler_train, "machine")
 
 
 def test_this_machine_is_written_below_the_folder_of_data(machine: Callable[..., Ended], tmp_path: Path) -> None:

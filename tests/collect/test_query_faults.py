@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from hypothesis import strategies as st
 from known_samples import START, collected, held
 from scripted import Reply, scripted
 
-from kepler_train.cli import main
 from kepler_train.collect.refusals import pause_of
 from kepler_train.simulate.faults import SERVER_FAULTS
 from kepler_train.simulate.prometheus import prometheus_server
@@ -30,23 +30,12 @@ Run = Callable[[str], Ended]
 
 
 @pytest.fixture
-def query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def query(kepler_train: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """`kepler-train query` of an hour from an address."""
     monkeypatch.setenv("DATAPATH", str(tmp_path))
-
-    def run(url: str) -> Ended:
-        window = ["--start-time", "2026-11-14T00:00:00Z", "--interval", "3600"]
-        what = ["--energy-source", "rapl-sysfs", "--feature-group", "BPFOnly"]
-        monkeypatch.setattr("sys.argv", ["kepler-train", "query", "--server", url, *window, *what])
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
-        return code, out.splitlines(), err.splitlines()
-
-    return run
+    window = ["--start-time", "2026-11-14T00:00:00Z", "--interval", "3600"]
+    what = ["--energy-source", "rapl-sysfs", "--feature-group", "BPFOnly"]
+    return partial(kepler_train, "query", *window, *what, "--server")
 
 
 @pytest.fixture

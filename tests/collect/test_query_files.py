@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 import stamina
 from known_samples import END, START, collected, held
 
-from kepler_train.cli import main
 from kepler_train.simulate.prometheus import prometheus_server
 from kepler_train.simulate.store import Series, Store
 
@@ -39,22 +39,10 @@ def server(store: Store) -> Iterator[str]:
 
 
 @pytest.fixture
-def query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def query(kepler_train: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """`kepler-train query` of one meter and one feature group, below a folder of its own."""
     monkeypatch.setenv("DATAPATH", str(tmp_path))
-
-    def run(url: str, *arguments: str) -> tuple[int, list[str], list[str]]:
-        what = ["--energy-source", "rapl-sysfs", "--feature-group", "BPFOnly"]
-        monkeypatch.setattr("sys.argv", ["kepler-train", "query", "--server", url, *what, *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
-        return code, out.splitlines(), err.splitlines()
-
-    return run
+    return partial(kepler_train, "query", "--energy-source", "rapl-sysfs", "--feature-group", "BPFOnly", "--server")
 
 
 def test_the_window_of_a_stress_run_is_from_its_first_phase_to_its_last(
