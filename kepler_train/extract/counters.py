@@ -10,8 +10,11 @@ Floats = npt.NDArray[np.float64]
 
 def increments(values: Floats) -> Floats:
     """What a counter gained between consecutive samples; a reset counts the new value once."""
-    steps = np.diff(values)
-    return np.where(steps < 0, values[1:], steps)
+    steps = values[1:] - values[:-1]
+    resets = steps < 0
+    if resets.any():
+        steps[resets] = values[1:][resets]
+    return steps
 
 
 def integrated(times: Floats, levels: Floats) -> Floats:

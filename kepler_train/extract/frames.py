@@ -25,6 +25,7 @@ from kepler_train.extract.aliasing import hidden_refresh
 from kepler_train.extract.clock import Bools, Clock, Windows, steps_at_once, windows_of
 from kepler_train.extract.counters import Floats
 from kepler_train.extract.increments import add_gains, covered_seconds
+from kepler_train.extract.skew import UNKNOWN, Lag, estimate_lag, shifted
 from kepler_train.extract.smooth import Smoothing
 from kepler_train.extract.sources import Feature, as_counter, features_of
 from kepler_train.extract.workloads import label_windows, phases_of
@@ -86,15 +87,25 @@ class Extraction:
         self._clock = _clock(name, meters)
         self.windows = _windows(self._clock, meters, dialect, spec.resolution)
         self._complete = np.ones(len(self.windows), dtype=bool)
+        self._of_containers = [feature for feature in features if feature.of_node is None]
         self._columns: dict[str, Floats] = {}
-        self._watts = {f"{meter.name}_power": self._power(meter) for meter in meters}
-        self._complete &= ~_clock_was_set(meters, self.windows)
+        self._by_step: dict[str, Floats] = {}
         for feature in features:
             if feature.of_node:
                 self._columns[feature.name] = self._of_node(feature)
-        self._of_containers = [feature for feature in features if feature.of_node is None]
+        self._batches = self._divided()
+        # Where all containers fit into one batch they are read once.
+        self._read_gains = {f.name: self._gains(f, self._batches[0]) for f in self._of_containers if self._at_once}
+        self._totals = {feature.name: self._total(feature) for feature in self._of_containers}
         for feature in self._of_containers:
-            self._columns[feature.name] = np.zeros(len(self.windows))
+            self._columns[feature.name] = self.windows.added(self._totals[feature.name]) / self.windows.seconds
+        joules = {f"{meter.name}_power": self._joules(meter) for meter in meters}
+        self.lag = self._lag(joules, dialect)
+        self._watts = {column: self._power(gained) for column, gained in joules.items()}
+        for meter in meters:
+            for one in meter.series:
+                self._needs(self._aligned(covered_seconds(as_counter(one, meter.metric), self._clock)))
+        self._complete &= ~_clock_was_set(meters, self.windows)
         if spec.extractor == "smooth":
             self._smooth()
 
@@ -110,9 +121,13 @@ class Extraction:
     def dropped(self) -> int:
         """How many windows of its time a node lacks: for gaps, resets, or features that were not there."""
         times = self._clock.times
-        usual = float(np.median(self.windows.seconds)) if len(self.windows) else self._clock.interval
         kept = self.windows.seconds[self._complete].sum()
-        return max(round(float(times[-1] - times[0] - kept) / usual), 0)
+        return max(round(float(times[-1] - times[0] - kept) / self.window_seconds), 0)
+
+    @property
+    def window_seconds(self) -> float:
+        """The usual length of a window (s)."""
+        return float(np.median(self.windows.seconds)) if len(self.windows) else self._clock.interval
 
     def node(self) -> pd.DataFrame:
         """Rows of the node; features of containers are in it when all of them have been worked on."""
@@ -125,34 +140,41 @@ class Extraction:
 
     def containers(self) -> Iterator[pd.DataFrame]:
         """Rows of containers, a batch of containers at a time; at least one batch, which may be empty."""
+        for batch in self._batches:
+            yield self._rows(batch, {feature.name: self._rates(feature, batch) for feature in self._of_containers})
+
+    @property
+    def _at_once(self) -> bool:
+        return len(self._batches) == 1
+
+    def _divided(self) -> list[list[str]]:
+        """All containers, in batches that fit into memory."""
         names = sorted({container for feature in self._of_containers for container in feature.containers})
-        one = max(len(self.windows) * len(self._of_containers) * 8, 1)  # bytes
+        one = max(len(self._clock.steps) * len(self._of_containers) * 8, 1)  # bytes
         size = max(1, _BATCH // one)
-        batches = [names[first : first + size] for first in range(0, len(names), size)] or [[]]
-        shared = {feature.of_node.share_by for feature in self._features if feature.of_node}
-        if len(batches) > 1:  # a share needs the whole, and that is known only after the last batch
-            wholes = {f.name: self._whole(f, batches) for f in self._of_containers if f.name in shared}
-        for batch in batches:
-            rates = {feature.name: self._rates(feature, batch) for feature in self._of_containers}
-            for name, own in rates.items():
-                self._columns[name] += own.sum(axis=0)
-            totals = wholes if len(batches) > 1 else self._columns
-            yield self._rows(batch, rates, totals)
+        return [names[first : first + size] for first in range(0, len(names), size)] or [[]]
 
-    def _whole(self, feature: Feature, batches: list[list[str]]) -> Floats:
-        return np.asarray(sum(self._rates(feature, batch).sum(axis=0) for batch in batches))
+    def _total(self, feature: Feature) -> Floats:
+        """What all containers gained in every step."""
+        return np.asarray(sum(self._gains(feature, batch).sum(axis=0) for batch in self._batches))
 
-    def _rates(self, feature: Feature, batch: list[str]) -> Floats:
-        """Rate (1/s) of a feature by container and window; 0 where the container did not run."""
+    def _gains(self, feature: Feature, batch: list[str]) -> Floats:
+        """What each container of a batch gained in every step; 0 where it did not run."""
+        if feature.name in getattr(self, "_read_gains", {}):
+            return self._read_gains[feature.name]
         gains = np.zeros((len(batch), len(self._clock.steps)))
         position = {name: number for number, name in enumerate(batch)}
         for container, series in feature.read(batch):
             add_gains(gains[position[container]], series, self._clock, from_birth=feature.from_birth)
-        rates = self.windows.added(gains)
+        return gains
+
+    def _rates(self, feature: Feature, batch: list[str]) -> Floats:
+        """Rate (1/s) of a feature by container and window."""
+        rates = self.windows.added(self._gains(feature, batch))
         rates /= self.windows.seconds
         return self._smoothing.mean(rates) if self._smoothing else rates
 
-    def _rows(self, batch: list[str], rates: dict[str, Floats], totals: dict[str, Floats]) -> pd.DataFrame:
+    def _rows(self, batch: list[str], rates: dict[str, Floats]) -> pd.DataFrame:
         """A row per window and container that did any work in it.
 
         A feature of the node has the node's value in every row, or is shared in proportion to another feature.
@@ -170,7 +192,7 @@ class Extraction:
             columns[feature.name] = self._columns[feature.name][window]
             share_by = feature.of_node.share_by
             if share_by in rates:
-                whole = totals[share_by][window]
+                whole = self._columns[share_by][window]
                 columns[feature.name] *= np.divide(
                     rates[share_by][worked], whole, out=np.zeros_like(whole), where=whole > 0
                 )
@@ -181,14 +203,36 @@ class Extraction:
         }
         return pd.DataFrame(head | columns)
 
-    def _power(self, meter: Meter) -> Floats:
-        """Power of a component (W); windows in which one of its counters is not covered are not complete."""
+    def _joules(self, meter: Meter) -> Floats:
+        """Energy of a component in every step (J)."""
         joules = np.zeros(len(self._clock.steps))
         for one in meter.series:
-            series = as_counter(one, meter.metric)
-            add_gains(joules, series, self._clock, from_birth=False)
-            self._needs(covered_seconds(series, self._clock))
-        return self.windows.added(joules) / self.windows.seconds
+            add_gains(joules, as_counter(one, meter.metric), self._clock, from_birth=False)
+        return joules
+
+    def _lag(self, joules: dict[str, Floats], dialect: Dialect) -> Lag:
+        """How much later than work the exporter reads energy.
+
+        The sums over processes of later Keplers lack what processes did before they ended: the node's own figure is
+        better where there is one. Other exporters are scraped at other times and say nothing of it.
+        """
+        own = [self._by_step[f.name] for f in self._features if f.of_node and f.name in dialect.features.node]
+        own = own or [self._totals[feature.name] for feature in self._of_containers if not feature.third_party]
+        work = [_running(gained) for gained in own if gained.any()]
+        if not work:
+            return UNKNOWN
+        refresh = dialect.refresh_seconds or 0.0
+        return estimate_lag(self._clock.times, [_running(gained) for gained in joules.values()], work, refresh)
+
+    def _aligned(self, by_step: Floats) -> Floats:
+        """Energy, or the time it covers, as of the moment at which work was read."""
+        if not self.lag.significant:
+            return by_step
+        return np.nan_to_num(np.diff(shifted(self._clock.times, _running(by_step), self.lag.seconds)))
+
+    def _power(self, joules: Floats) -> Floats:
+        """Power in every window (W)."""
+        return self.windows.added(self._aligned(joules)) / self.windows.seconds
 
     def _of_node(self, feature: Feature) -> Floats:
         """Rate (1/s) of a feature of the node; a window needs one of its series at least."""
@@ -198,8 +242,10 @@ class Extraction:
             add_gains(gains, one, self._clock, from_birth=False)
             covered = np.maximum(covered, covered_seconds(one, self._clock))
         self._needs(covered)
-        combine = feature.of_node.combine if feature.of_node else "sum"
-        return self.windows.added(gains) / self.windows.seconds / (len(series) if combine == "mean" else 1)
+        if feature.of_node and feature.of_node.combine == "mean":
+            gains /= len(series)
+        self._by_step[feature.name] = gains
+        return self.windows.added(gains) / self.windows.seconds
 
     def _needs(self, covered: Floats) -> None:
         self._complete &= self.windows.added(covered) >= MIN_COVERAGE * self.windows.seconds
@@ -238,6 +284,11 @@ def _clock_was_set(meters: list[Meter], windows: Windows) -> Bools:
         before = windows.clock.times[windows.clock.times < step.time][-1]
         found |= (windows.ends > before) & (windows.starts < step.time)
     return found
+
+
+def _running(gained: Floats) -> Floats:
+    """The total at every scrape, from what was gained in every step."""
+    return np.concatenate([[0.0], np.cumsum(gained)])
 
 
 def _timestamps(seconds: Floats) -> pd.DatetimeIndex:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kepler_train.catalog import Dialect, catalog
-from kepler_train.catalog.model import NodeFeature
+from kepler_train.catalog.model import Kind, NodeFeature
 from kepler_train.collect.duplicates import distinct
 from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.samples import MetricFile, Series
@@ -42,10 +42,12 @@ class Feature:
             found: dict[str, list[Series]] = {}
             for number, series in zip(sorted(names), file.read(sorted(names)), strict=True):
                 found.setdefault(names[number], []).append(series)
+            kind = self.of_node.kind if self.of_node else catalog().kind_of(file.metric)
             for container, many in found.items():
-                # Of a metric that we do not know, the pod may be what it measures.
-                once = distinct(many, counter=catalog().is_counter(file.metric), exporter_pod=not self.third_party)
-                yield from ((container, as_counter(series, file.metric)) for series in once)
+                if len(many) > 1:
+                    # Of a metric that we do not know, the pod may be what it measures.
+                    many = distinct(many, counter=kind == "counter", exporter_pod=not self.third_party)
+                yield from ((container, as_counter(series, kind)) for series in many)
 
 
 def features_of(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes) -> dict[str, list[Feature]]:
@@ -112,9 +114,8 @@ def _add(feature: Feature, name: str, file: MetricFile, numbers: list[int], dial
         feature.containers.setdefault("" if feature.of_node else container, []).append((file, number))
 
 
-def as_counter(series: Series, metric: str) -> Series:
+def as_counter(series: Series, kind: Kind) -> Series:
     """A gauge as its integral over time, whose rate is the gauge's mean level."""
-    kind = catalog().kind_of(metric)
     if kind == "counter":
         return series
     integral = integrated if kind == "gauge" else integrated_means

@@ -77,7 +77,7 @@ def steps_of(frames: Frames, truth: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def test_every_whole_step_is_a_row_and_every_other_is_counted(made: tuple[Frames, dict[str, np.ndarray], int]) -> None:
-    frames, truth, step = made
+    frames, truth, _ = made
     assert len(frames.node) + frames.dropped == STEPS - 1
     assert len(frames.node) >= 0.7 * STEPS  # a missing scrape costs two steps: 0.9² of them are left
     assert (truth["ts"][steps_of(frames, truth)] == unix(frames.node)).all()
