@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kepler_train.catalog import Dialect, catalog
+from kepler_train.catalog.model import Kind
 from kepler_train.collect.duplicates import distinct
 from kepler_train.collect.nodes import own_node
 from kepler_train.collect.samples import Series, read_series
@@ -24,6 +25,11 @@ class Meter:
     counter: bool  # J; else a gauge (W)
     series: list[Series]
     sockets: dict[str, list[Series]]  # by the labels that tell parts of the machine apart
+
+    @property
+    def kind(self) -> Kind:
+        """As the catalog calls it."""
+        return "counter" if self.counter else "gauge"
 
     @property
     def name(self) -> str:

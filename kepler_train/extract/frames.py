@@ -104,7 +104,7 @@ class Extraction:
         self._watts = {column: self._power(gained) for column, gained in joules.items()}
         for meter in meters:
             for one in meter.series:
-                self._needs(self._aligned(covered_seconds(as_counter(one, meter.metric), self._clock)))
+                self._needs(self._aligned(covered_seconds(as_counter(one, meter.kind), self._clock)))
         self._complete &= ~_clock_was_set(meters, self.windows)
         if spec.extractor == "smooth":
             self._smooth()
@@ -207,7 +207,7 @@ class Extraction:
         """Energy of a component in every step (J)."""
         joules = np.zeros(len(self._clock.steps))
         for one in meter.series:
-            add_gains(joules, as_counter(one, meter.metric), self._clock, from_birth=False)
+            add_gains(joules, as_counter(one, meter.kind), self._clock, from_birth=False)
         return joules
 
     def _lag(self, joules: dict[str, Floats], dialect: Dialect) -> Lag:
