@@ -61,29 +61,34 @@ class Windows:
 
 def batches(file: Path, windows: Windows, features: list[str], size: int = BATCH_ROWS) -> Iterator[Batch]:
     """The container rows whose window the node frame has, so many at a time."""
-    with pq.ParquetFile(file, read_dictionary=[_NODE, _CONTAINER]) as source:
-        for batch in source.iter_batches(size, columns=["time", _NODE, _CONTAINER, *features]):
-            times = pc.cast(batch.column("time"), pa.timestamp("ns", tz="UTC")).cast(pa.int64()).to_numpy()
-            nodes, node_codes = _coded(batch.column(_NODE))
-            rows = windows.positions(nodes, node_codes, times)
-            there = rows >= 0
-            names, codes = _coded(batch.column(_CONTAINER))
-            yield Batch(
-                rows[there],
-                codes[there],
-                names,
-                {name: np.asarray(batch.column(name), dtype=np.float64)[there] for name in features},
-            )
+    for batch in read_batches(file, ["time", _NODE, _CONTAINER, *features], size):
+        times = pc.cast(batch.column("time"), pa.timestamp("ns", tz="UTC")).cast(pa.int64()).to_numpy()
+        nodes, node_codes = _coded(batch.column(_NODE))
+        rows = windows.positions(nodes, node_codes, times)
+        there = rows >= 0
+        names, codes = _coded(batch.column(_CONTAINER))
+        yield Batch(
+            rows[there],
+            codes[there],
+            names,
+            {name: np.asarray(batch.column(name), dtype=np.float64)[there] for name in features},
+        )
 
 
 def container_names(file: Path) -> list[str]:
     """Every container that has a row."""
     found: set[str] = set()
-    with pq.ParquetFile(file, read_dictionary=[_CONTAINER]) as source:
-        for batch in source.iter_batches(BATCH_ROWS, columns=[_CONTAINER]):
-            names, codes = _coded(batch.column(_CONTAINER))
-            found.update(names[code] for code in np.unique(codes))
+    for batch in read_batches(file, [_CONTAINER]):
+        names, codes = _coded(batch.column(_CONTAINER))
+        found.update(names[code] for code in np.unique(codes))
     return sorted(found)
+
+
+def read_batches(file: Path, columns: list[str], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Columns of a file of container rows, so many rows at a time; names of nodes and containers stay coded."""
+    # Columns read ahead are kept until the end of the file.
+    with pq.ParquetFile(file, read_dictionary=[_NODE, _CONTAINER], pre_buffer=False) as source:
+        yield from source.iter_batches(size, columns=columns)
 
 
 def _coded(column: pa.Array) -> tuple[list[str], Positions]:

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kepler_train.isolate.attribution import UNATTRIBUTED
-from kepler_train.isolate.containers import BATCH_ROWS, adds_up
+from kepler_train.isolate.containers import adds_up, read_batches
 from kepler_train.models import PowerModel
 
 
@@ -24,12 +22,14 @@ def additivity_error(model: PowerModel, containers: Path) -> dict[str, float]:
     """
     # What does not add up, as the clock of the CPUs, is the same for a node and its containers.
     how = {name: "sum" if adds_up(name) else "max" for name in model.features} | dict.fromkeys(model.components, "sum")
-    sums: list[pd.DataFrame] = []
-    with pq.ParquetFile(containers) as file:
-        for batch in file.iter_batches(BATCH_ROWS, columns=["time", "node", "container", *model.features]):
-            rows = batch.filter(pc.not_equal(batch.column("container"), UNATTRIBUTED)).to_pandas()
-            parts = rows[model.features].assign(**model.predict(rows))
-            sums.append(parts.groupby([rows["time"], rows["node"]]).agg(how))
-    whole = pd.concat(sums).groupby(level=["time", "node"]).agg(how)
+    whole = pd.DataFrame()
+    for batch in read_batches(containers, ["time", "node", "container", *model.features]):
+        every = batch.to_pandas()
+        rows = every[every["container"] != UNATTRIBUTED]
+        parts = rows[model.features].assign(**model.predict(rows))
+        summed = parts.groupby([rows["time"], rows["node"].astype(str)]).agg(how)
+        whole = pd.concat([whole, summed]).groupby(level=["time", "node"]).agg(how) if len(whole) else summed
+    if whole.empty:  # no container, nothing to add up
+        return dict.fromkeys(model.components, 0.0)
     expected = model.predict(whole)
     return {name: float(np.abs(whole[name].to_numpy() - expected[name]).mean()) for name in model.components}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -214,6 +216,23 @@ def test_batches_of_any_size_give_the_same_rows(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(joined(whole), joined(small))
     kept = containers[containers.set_index(["node", "time"]).index.isin(node[10:].set_index(["node", "time"]).index)]
     assert len(joined(whole)) == len(kept) < len(containers)
+
+
+def test_a_long_file_is_read_with_the_memory_of_a_batch(tmp_path: Path) -> None:
+    node = node_rows([50.0] * 20_000, [5.0] * 20_000)
+    schema = pa.Schema.from_pandas(container_rows(node, WEB, [1.0] * 20_000), preserve_index=False)
+    with pq.ParquetWriter(tmp_path / "c.parquet", schema) as file:
+        for number in range(40):
+            work = np.random.default_rng(number).exponential(9, 20_000).tolist()
+            rows = container_rows(node, f"id/p{number}/c/s", work, work[::-1])
+            file.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
+    before = most = pa.total_allocated_bytes()
+    count = 0
+    for batch in batches(tmp_path / "c.parquet", Windows(node), FEATURES, size=10_000):
+        most, count = max(most, pa.total_allocated_bytes()), count + len(batch.rows)
+    assert count == 800_000
+    assert (tmp_path / "c.parquet").stat().st_size > 10_000_000
+    assert most - before < 3_000_000  # bytes
 
 
 def test_a_feature_of_the_node_is_no_work_of_its_containers(tmp_path: Path) -> None:
