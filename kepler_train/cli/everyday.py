@@ -74,7 +74,7 @@ def extract(
     AbsPower has a row per window and node; DynPower one per window and container, with the power of its node.
     """
     from kepler_train.extract.table import write_table
-    from kepler_train.steps.pipeline import extract_table
+    from kepler_train.steps.pipeline import about_table, extract_table
 
     spec = o.spec_of(
         energy_sources=energy_source,
@@ -89,7 +89,7 @@ def extract(
     place = table_path(output)
     with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
         table = extract_table(samples, spec, o.schedule_of(schedule), work)
-        write_table(table, file)
+        write_table(table, file, about_table(work))
     say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
 
 
@@ -114,7 +114,7 @@ def isolate(
     """Remove the background's power and share the rest among containers: a table, .parquet or .csv."""
     from kepler_train.cli.isolating import known_background
     from kepler_train.extract.table import write_table
-    from kepler_train.steps.pipeline import isolate_table
+    from kepler_train.steps.pipeline import about_table, isolate_table
 
     spec = o.spec_of(
         energy_sources=energy_source,
@@ -138,7 +138,7 @@ def isolate(
     with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
         known = known_background(spec, profile, work / "known")
         table = isolate_table(samples, spec, o.schedule_of(schedule), known, work)
-        write_table(table, file)
+        write_table(table, file, about_table(work))
     say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
 
 

@@ -19,6 +19,7 @@ from kepler_train.collect.health.clock import steps_by_energy
 from kepler_train.collect.health.refresh import refresh_of
 from kepler_train.collect.meters import Meter, meters_of
 from kepler_train.collect.nodes import Nodes
+from kepler_train.collect.samples import Series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
 from kepler_train.extract.aliasing import hidden_refresh
@@ -85,7 +86,8 @@ class Extraction:
         self.name, self._schedule, self._features, self._names = name, schedule, features, columns
         self._smoothing: Smoothing | None = None
         self._clock = _clock(name, meters)
-        self.windows = _windows(self._clock, meters, dialect, spec.resolution)
+        refresh, moved = _refresh(self._clock, meters, dialect)
+        self.windows = windows_of(self._clock, steps_at_once(self._clock.interval, refresh, spec.resolution), moved)
         self._complete = np.ones(len(self.windows), dtype=bool)
         self._of_containers = [feature for feature in features if feature.of_node is None]
         self._columns: dict[str, Floats] = {}
@@ -100,7 +102,7 @@ class Extraction:
         for feature in self._of_containers:
             self._columns[feature.name] = self.windows.added(self._totals[feature.name]) / self.windows.seconds
         joules = {f"{meter.name}_power": self._joules(meter) for meter in meters}
-        self.lag = self._lag(joules, dialect)
+        self.lag = self._lag(joules, dialect, refresh or 0.0)
         self._watts = {column: self._power(gained) for column, gained in joules.items()}
         for meter in meters:
             for one in meter.series:
@@ -210,7 +212,7 @@ class Extraction:
             add_gains(joules, as_counter(one, meter.kind), self._clock, from_birth=False)
         return joules
 
-    def _lag(self, joules: dict[str, Floats], dialect: Dialect) -> Lag:
+    def _lag(self, joules: dict[str, Floats], dialect: Dialect, refresh: float) -> Lag:
         """How much later than work the exporter reads energy.
 
         The sums over processes of later Keplers lack what processes did before they ended: the node's own figure is
@@ -221,7 +223,6 @@ class Extraction:
         work = [_running(gained) for gained in own if gained.any()]
         if not work:
             return UNKNOWN
-        refresh = dialect.refresh_seconds or 0.0
         return estimate_lag(self._clock.times, [_running(gained) for gained in joules.values()], work, refresh)
 
     def _aligned(self, by_step: Floats) -> Floats:
@@ -262,7 +263,8 @@ def _clock(node: str, meters: list[Meter]) -> Clock:
     return Clock(scrapes)
 
 
-def _windows(clock: Clock, meters: list[Meter], dialect: Dialect, resolution: float) -> Windows:
+def _refresh(clock: Clock, meters: list[Meter], dialect: Dialect) -> tuple[float | None, Bools]:
+    """How often the exporter reads its counters (s), and the steps in which any of them moved."""
     counters = [one for meter in meters if meter.counter for one in meter.series]
     joules = np.zeros(len(clock.steps))
     for one in counters:
@@ -272,8 +274,7 @@ def _windows(clock: Clock, meters: list[Meter], dialect: Dialect, resolution: fl
     if found.at_most or refresh is None:  # every scrape shows another value
         habit = dialect.refresh_seconds
         refresh = hidden_refresh(joules, clock.whole, clock.interval, habit if (habit or 0) <= clock.interval else None)
-    moved = joules > 0 if counters else np.ones(len(clock.steps), dtype=bool)
-    return windows_of(clock, steps_at_once(clock.interval, refresh, resolution), moved)
+    return refresh, joules > 0 if counters else np.ones(len(clock.steps), dtype=bool)
 
 
 def _clock_was_set(meters: list[Meter], windows: Windows) -> Bools:
@@ -284,6 +285,11 @@ def _clock_was_set(meters: list[Meter], windows: Windows) -> Bools:
         before = windows.clock.times[windows.clock.times < step.time][-1]
         found |= (windows.ends > before) & (windows.starts < step.time)
     return found
+
+
+def _counters(meter: Meter) -> list[Series]:
+    """The counters of energy (J) of a meter; one that shows power (W) is integrated."""
+    return [as_counter(one, "counter" if meter.counter else "gauge") for one in meter.series]
 
 
 def _running(gained: Floats) -> Floats:

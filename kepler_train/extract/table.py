@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-_CONTAINER = "id"
+from kepler_train.extract.provenance import described
+
+TIMESTAMP, CONTAINER = "timestamp", "id"
+# Kepler-model-server divides the power of a package by this column of its files, whose name it spells so.
+PACKAGE_RATIO = "packge_ratio_package"
 
 
 def training_table(rows: pd.DataFrame, features: list[str], source: str) -> pd.DataFrame:
@@ -15,7 +23,7 @@ def training_table(rows: pd.DataFrame, features: list[str], source: str) -> pd.D
     own = ["container"] if "container" in rows.columns else []
     workload = ["workload"] if (rows["workload"] != "").any() else []
     table = rows[["time", "node", *own, *workload, *features, *power]].sort_values(["node", "time", *own])
-    names = {"time": "timestamp", "container": _CONTAINER} | {name: name.removeprefix(f"{source}/") for name in power}
+    names = {"time": TIMESTAMP, "container": CONTAINER} | {name: name.removeprefix(f"{source}/") for name in power}
     return table.assign(time=_unix_seconds(table["time"])).rename(columns=names).reset_index(drop=True)
 
 
@@ -25,12 +33,36 @@ def with_node_power(containers: pd.DataFrame, node: pd.DataFrame) -> pd.DataFram
     return containers.merge(node[columns], on=["time", "node"], how="inner")
 
 
-def write_table(table: pd.DataFrame, file: Path) -> None:
-    """Write a table as CSV or Parquet, by the suffix of the file."""
+def write_table(table: pd.DataFrame, file: Path, about: Mapping[str, Any]) -> None:
+    """Write a table as CSV or, with units and what is known of its rows, as Parquet, by the suffix of the file."""
     if file.suffix == ".csv":
         table.to_csv(file, index=False)
     else:
-        table.to_parquet(file, index=False)
+        pq.write_table(described(pa.Table.from_pandas(table, preserve_index=False), about), file)
+
+
+def preprocessed_name(output_type: str, extractor: str, isolator: str, source: str, group: str) -> str:
+    """The name of a CSV in the earlier layout."""
+    if output_type == "AbsPower":
+        return f"preprocess_abs_{extractor}_{source}_{group}.csv"
+    return f"preprocess_dyn_{extractor}_{isolator}_{source}_{group}.csv"
+
+
+def write_preprocessed(table: pd.DataFrame, file: Path, node_type: int) -> None:
+    """Write a table as kepler-model-server does: rows of nodes by time, rows of containers numbered, with an `id`.
+
+    Its files know neither nodes nor workloads: a column of nodes is there only where there are several.
+    """
+    labels = (TIMESTAMP, "node", CONTAINER, "workload")
+    power = [name for name in table.columns if name.endswith("_power")]
+    features = [name for name in table.columns if name not in (*labels, *power)]
+    node = ["node"] if table["node"].nunique() > 1 else []
+    marked = table.assign(node_type=node_type, **{PACKAGE_RATIO: 1.0})
+    if CONTAINER in table.columns:
+        columns = [TIMESTAMP, PACKAGE_RATIO, *features, *power, "node_type", CONTAINER, *node]
+        marked[columns].to_csv(file, index=True)
+    else:
+        marked[[TIMESTAMP, *features, *power, "node_type", PACKAGE_RATIO, *node]].to_csv(file, index=False)
 
 
 def _unix_seconds(times: pd.Series[pd.Timestamp]) -> pd.Series[float] | pd.Series[int]:

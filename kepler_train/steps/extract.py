@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +15,7 @@ from kepler_train.collect.verdict import find_collected_dialect
 from kepler_train.events import say
 from kepler_train.extract.columns import select_group
 from kepler_train.extract.frames import extractions
+from kepler_train.extract.provenance import about_rows, described
 from kepler_train.spec import RunSpec
 from kepler_train.steps.machines import read_machines, write_machines
 from kepler_train.steps.plan import run_schedule
@@ -31,11 +33,14 @@ def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
 def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Figures:
     """Write both frames of a folder of samples, containers batch by batch, so that memory does not grow with time."""
     nodes, rows, dropped = [], 0, 0
+    dialect = find_collected_dialect(spec, samples)
+    about: dict[str, Any] = {}
     with ExitStack() as files:
         containers: pq.ParquetWriter | None = None
-        for node in extractions(samples, spec, find_collected_dialect(spec, samples), schedule):
+        for node in extractions(samples, spec, dialect, schedule):
+            about = about or about_rows(spec, schedule, dialect, node.window_seconds)
             for batch in node.containers():
-                table = _with_words(pa.Table.from_pandas(batch, preserve_index=False))
+                table = described(_with_words(pa.Table.from_pandas(batch, preserve_index=False)), about)
                 containers = containers or files.enter_context(pq.ParquetWriter(out / CONTAINERS, table.schema))
                 containers.write_table(table)
                 rows += len(batch)
@@ -43,7 +48,7 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
             dropped += node.dropped
             say(f"extract: {node.name}: {len(nodes[-1])} rows, {node.dropped} windows dropped for gaps or resets")
     every = pd.concat(nodes, ignore_index=True)
-    every.to_parquet(out / NODE, index=False)
+    pq.write_table(described(pa.Table.from_pandas(every, preserve_index=False), about), out / NODE)
     figures: Figures = {"nodes": len(nodes), "rows": len(every), "container_rows": rows, "dropped": dropped}
     return figures | {"left_out": left_out(every, spec)}
 

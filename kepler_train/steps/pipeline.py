@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -12,9 +13,11 @@ from kepler_train.collect.verdict import check_verdict, verdict
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.extract.columns import columns_of_group
+from kepler_train.extract.provenance import read_about
 from kepler_train.extract.table import training_table, with_node_power
 from kepler_train.isolate.choice import IDLE_SECONDS, profiles_of
 from kepler_train.isolate.isolation import attributed
+from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.isolate.profile import Background
 from kepler_train.spec import RunSpec
 from kepler_train.steps import models_of
@@ -62,6 +65,15 @@ def isolate_table(samples: Path, spec: RunSpec, schedule: Schedule, known: Known
     isolated.mkdir()
     isolate_frames(scratch, spec, known, isolated)
     return _table(pd.read_parquet(isolated / attributed(spec.feature_groups[0])), spec)
+
+
+def about_table(scratch: Path) -> dict[str, Any]:
+    """What is known of the rows that were extracted, and perhaps isolated, in a folder."""
+    about, isolation = read_about(scratch / NODE), scratch / "isolate" / ISOLATION
+    if isolation.exists():
+        done = Isolation.model_validate_json(isolation.read_bytes())
+        about |= {"isolator": done.isolator, "attribution": done.attribution}
+    return about
 
 
 def idle_profiles(samples: Path, spec: RunSpec, scratch: Path) -> dict[str, Background]:

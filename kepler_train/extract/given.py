@@ -1,0 +1,146 @@
+"""Frames that somebody else wrote, or an earlier version: CSV or Parquet, read back as rows of nodes and containers.
+
+A frame has a column of times (`timestamp`, Unix s), features (1/s) and `<component>_power` (W), and may have `node`,
+`id` (a container) and `workload`. Columns of features by an older name get today's name and unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from kepler_train.catalog import catalog
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import warn
+from kepler_train.extract.table import CONTAINER, TIMESTAMP
+
+# A frame without containers is one of everything that ran.
+ALL_CONTAINERS = "all containers"
+# Columns of earlier files that are neither features nor power.
+_NO_FEATURES = ("node_type", "Unnamed: 0", "index")
+_RATIO = "packge_ratio_"
+# Values of one quantity may differ by so much, as a share of it, when they were written as text.
+_SAME = 1e-6
+_LABELS = ["time", "node", "container", "workload"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Rows of containers: `time`, `node`, `container`, `workload`, features and `<source>/<component>_power`."""
+
+    rows: pd.DataFrame
+    features: list[str]
+    power: list[str]
+    has_containers: bool
+
+    def whole(self) -> pd.DataFrame:
+        """Rows of nodes, where each row of a container has the power of its whole node."""
+        found = self._by_window(dict.fromkeys(self.power, "first"))
+        watts = self.rows.groupby(["time", "node"])[self.power]
+        spread = (watts.max() - watts.min()).to_numpy()
+        if bool((spread > _SAME * (1 + found[self.power].abs().to_numpy())).any()):
+            raise DataError(
+                "Containers of the frame have power of their own: it is isolated already, and can be trained on as"
+                " DynPower."
+            )
+        return found
+
+    def summed(self) -> pd.DataFrame:
+        """Rows of nodes, where each row of a container has its share of the power."""
+        return self._by_window(dict.fromkeys(self.power, "sum"))
+
+    def _by_window(self, power: dict[str, str]) -> pd.DataFrame:
+        how = {"workload": "first"}
+        how |= {
+            name: "sum" if all(one.share_by for one in catalog().of_node(name)) else "first" for name in self.features
+        }
+        return self.rows.groupby(["time", "node"], sort=True).agg(how | power).reset_index()
+
+
+def read_given(file: Path, source: str, machine: str) -> Given:
+    """Read a frame; `machine` names the node of rows that name none."""
+    frame = _read(file)
+    time = next((name for name in (TIMESTAMP, "time") if name in frame.columns), None)
+    if time is None:
+        raise UserError(f"{file} has no column {TIMESTAMP}: it is not a frame of training rows.")
+    power = _power_columns(frame, source)
+    if not power:
+        components = ", ".join(f"{name}_power" for name in catalog().source(source).components)
+        raise DataError(f"{file} has no power of {source}: none of its columns is {components}.")
+    features = _features(frame, [time])
+    container = next((name for name in (CONTAINER, "container") if name in frame.columns), None)
+    rows = pd.DataFrame(
+        {
+            "time": _times(frame[time], file),
+            "node": frame["node"].astype(str) if "node" in frame else machine or "node",
+            "container": frame[container].astype(str) if container else ALL_CONTAINERS,
+            "workload": frame["workload"].fillna("").astype(str) if "workload" in frame else "",
+        }
+        | {name: pd.to_numeric(column, errors="coerce") for name, column in features.items()}
+        | {column: pd.to_numeric(frame[name], errors="coerce") for name, column in power.items()}
+    )
+    rows = _measured(rows, list(power.values()), file)
+    if rows.duplicated(["time", "node", "container"]).any():
+        raise DataError(f"{file} has several rows of one {'container' if container else 'node'} at one time.")
+    return Given(rows, sorted(features), list(power.values()), container is not None)
+
+
+def _read(file: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
+    except FileNotFoundError:
+        raise UserError(f"There is no frame {file}: name a .csv or .parquet file.") from None
+    except (ValueError, OSError, pa.ArrowInvalid) as error:
+        kind = "CSV" if file.suffix == ".csv" else "Parquet"
+        raise UserError(f"{file} is cut short or not {kind}: {str(error).splitlines()[0]}.") from None
+
+
+def _times(column: pd.Series[float], file: Path) -> pd.Series[pd.Timestamp]:
+    try:
+        numeric = pd.api.types.is_numeric_dtype(column)
+        times = pd.to_datetime(column, unit="s", utc=True) if numeric else pd.to_datetime(column, utc=True)
+    except (ValueError, OverflowError):
+        raise UserError(f"{file}: {column.name} has values that are not times.") from None
+    if times.isna().any():
+        raise UserError(f"{file}: {column.name} has values that are not times.")
+    return times
+
+
+def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
+    """The columns of power, with their names in our frames."""
+    found: dict[str, str] = {}
+    for component in catalog().source(source).components:
+        column = f"{source}/{component}_power"
+        for name in (column, f"{component}_power"):
+            if name in frame.columns:
+                found.setdefault(name, column)
+                break
+    return found
+
+
+def _features(frame: pd.DataFrame, labels: list[str]) -> dict[str, pd.Series[float]]:
+    """Every other column of numbers, by today's name and in today's unit."""
+    found: dict[str, pd.Series[float]] = {}
+    aliases = catalog().feature_aliases
+    for name in map(str, frame.columns):
+        other = name in (*labels, *_LABELS, *_NO_FEATURES, CONTAINER) or name.startswith(_RATIO)
+        if other or name.endswith("_power") or not pd.api.types.is_numeric_dtype(frame[name]):
+            continue
+        alias = aliases.get(name)
+        if alias is None:
+            found[name] = frame[name]
+        elif alias.feature not in frame.columns:
+            found[alias.feature] = frame[name] * alias.factor
+    return found
+
+
+def _measured(rows: pd.DataFrame, power: list[str], file: Path) -> pd.DataFrame:
+    complete = rows[power].notna().all(axis=1)
+    if not complete.any():
+        raise DataError(f"{file} has no row with power.")
+    if not complete.all():
+        warn(f"{file}: {(~complete).sum()} of {len(rows)} rows have no power and are left out.")
+    return rows[complete].reset_index(drop=True)
