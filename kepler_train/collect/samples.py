@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kepler_train.collect.arrow import TIMES, coded_words, from_memory
 from kepler_train.collect.decoding import Samples, in_order
 from kepler_train.errors import DataError, UserError
 
@@ -30,7 +30,7 @@ LATE = 1.75
 def schema(metric: str, labels: Iterable[str]) -> pa.Schema:
     """The columns of a metric's file."""
     fields = [pa.field(f"{_LABEL}{name}", pa.dictionary(pa.int32(), pa.string())) for name in sorted(labels)]
-    fields.append(pa.field(TIME, pa.list_(pa.timestamp("ms", tz="UTC"))))
+    fields.append(pa.field(TIME, pa.list_(TIMES)))
     fields.append(pa.field(VALUE, pa.list_(pa.float64())))
     fields.append(pa.field(DOUBLED, pa.int64()))
     return pa.schema(fields, metadata={"metric": metric})
@@ -53,36 +53,18 @@ def table(series: Sequence[Samples], columns: pa.Schema, after: float = -np.inf,
     inside = [(one, *_inside(one.times, after, until)) for one in series]
     rows = [(one, first, last) for one, first, last in inside if first < last]
     lengths = [last - first for _, first, last in rows]
-    offsets = _array(pa.int32(), np.cumsum([0, *lengths], dtype=np.int32))
+    offsets = from_memory(pa.int32(), np.cumsum([0, *lengths], dtype=np.int32))
     times = np.concatenate([np.empty(0, np.int64), *(one.times[first:last] for one, first, last in rows)])
     values = np.concatenate([np.empty(0), *(one.values[first:last] for one, first, last in rows)])
     arrays = [
-        _coded([one.labels.get(name.removeprefix(_LABEL)) for one, _, _ in rows])
+        coded_words([one.labels.get(name.removeprefix(_LABEL)) for one, _, _ in rows])
         for name in columns.names
         if _is_label(name)
     ]
-    arrays.append(pa.ListArray.from_arrays(offsets, _array(columns.field(TIME).type.value_type, times)))
-    arrays.append(pa.ListArray.from_arrays(offsets, _array(pa.float64(), values)))
-    arrays.append(_array(pa.int64(), np.array([one.doubled for one, _, _ in rows], dtype=np.int64)))
+    arrays.append(pa.ListArray.from_arrays(offsets, from_memory(columns.field(TIME).type.value_type, times)))
+    arrays.append(pa.ListArray.from_arrays(offsets, from_memory(pa.float64(), values)))
+    arrays.append(from_memory(pa.int64(), np.array([one.doubled for one, _, _ in rows], dtype=np.int64)))
     return pa.table(arrays, schema=columns)
-
-
-def _array(kind: pa.DataType, *parts: npt.NDArray[Any] | bytes, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """A column as it lies in memory: pa.array would import pandas, which takes half a second and 50 MB."""
-    length = len(parts[0]) - (kind == pa.string())
-    mask = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(kind, length, [mask, *map(pa.py_buffer, parts)])
-
-
-def _coded(words: Sequence[str | None]) -> pa.DictionaryArray:
-    """Words as numbers of the different ones among them."""
-    numbers: dict[str, int] = {}
-    codes = np.array([-1 if word is None else numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int32)
-    texts = [word.encode() for word in numbers]
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(
-        _array(pa.int32(), codes, valid=codes >= 0), _array(pa.string(), ends, b"".join(texts))
-    )
 
 
 def _inside(times: npt.NDArray[np.int64], after: float, until: float) -> tuple[int, int]:
@@ -125,7 +107,7 @@ class MetricFile:
         taken = [rank[own] >= 0 for own in self._numbers]
         with _opened(self._path) as file:
             rows = [
-                part if mask.all() else part.filter(mask)
+                part if mask.all() else part.take(from_memory(pa.int64(), np.flatnonzero(mask)))
                 for part, mask in ((file.read_row_group(n), mask) for n, mask in enumerate(taken) if mask.any())
             ]
         numbers = np.concatenate([rank[own[mask]] for own, mask in zip(self._numbers, taken, strict=True)])
@@ -155,7 +137,7 @@ def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict
     """Series from rows, of which each belongs to the series with its number."""
     if (np.diff(numbers) < 0).any():
         order = np.argsort(numbers, kind="stable")  # the rows of a series one after the other, as they were written
-        content, numbers = content.take(order), numbers[order]
+        content, numbers = content.take(from_memory(pa.int64(), order)), numbers[order]
     times, values = (content.column(name).combine_chunks() for name in (TIME, VALUE))
     lengths, stamps = times.value_lengths().to_numpy(), times.flatten().cast(pa.int64()).to_numpy()
     counts, dropped = (
