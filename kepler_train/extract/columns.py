@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,16 @@ def columns_of_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> 
 
 
 def select_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> Selection:
-    """The columns of a group with a value in every row: rows of several nodes have the same ones.
+    """The columns of a group with a value in every row: rows of several nodes have the same ones."""
+    return select_columns([str(name) for name in rows.columns if not rows[name].isna().any()], group, third_party)
+
+
+def select_columns(complete: Iterable[str], group: str, third_party: list[str]) -> Selection:
+    """The columns of a group, of those that have a value in every row.
 
     Features of optional sets may be missing; a series that is kept apart by a label has a column for each value of it.
     """
-    complete = [str(name) for name in rows.columns if not rows[name].isna().any()]
+    complete = list(complete)
     optional = catalog().optional_features(group)
     columns: list[str] = []
     missing: list[str] = []

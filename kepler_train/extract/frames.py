@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.collect.health.clock import steps_by_energy
@@ -26,14 +27,20 @@ from kepler_train.extract.aliasing import hidden_refresh
 from kepler_train.extract.clock import Bools, Clock, Windows, steps_at_once, windows_of
 from kepler_train.extract.counters import Floats
 from kepler_train.extract.increments import add_gains, covered_seconds
+from kepler_train.extract.rows import container_rows, node_rows
 from kepler_train.extract.skew import UNKNOWN, Lag, estimate_lag, shifted
 from kepler_train.extract.smooth import Smoothing
 from kepler_train.extract.sources import Feature, as_counter, features_of
 from kepler_train.extract.workloads import label_windows, phases_of
 from kepler_train.spec import RunSpec
 
+if TYPE_CHECKING:
+    import pandas as pd  # it takes half a second and 50 MB, and only who asks for frames needs it
+
 # A window counts when the meter covers at least this share of it: what is missing lowers its power by as much.
 MIN_COVERAGE = 0.99
+# A refresh that lasts this share of a step tells of the whole step.
+_WHOLE_STEP = 0.95
 # Containers are worked on in batches of about this much memory (bytes), whatever the length of the window.
 _BATCH = 128 << 20
 
@@ -51,8 +58,8 @@ def node_frames(samples: Path, spec: RunSpec, dialect_name: str, schedule: Sched
     """Frames of every node in the samples; nodes are never mixed."""
     frames = {}
     for extraction in extractions(samples, spec, dialect_name, schedule):
-        pieces = list(extraction.containers())
-        frames[extraction.name] = Frames(extraction.node(), pd.concat(pieces, ignore_index=True), extraction.dropped)
+        containers = pa.concat_tables(extraction.containers()).unify_dictionaries().to_pandas()
+        frames[extraction.name] = Frames(extraction.node().to_pandas(), containers, extraction.dropped)
     return frames
 
 
@@ -96,8 +103,9 @@ class Extraction:
             if feature.of_node:
                 self._columns[feature.name] = self._of_node(feature)
         self._batches = self._divided()
-        # Where all containers fit into one batch they are read once.
-        self._read_gains = {f.name: self._gains(f, self._batches[0]) for f in self._of_containers if self._at_once}
+        self._kept: dict[str, Floats] = {}
+        if len(self._batches) == 1:  # where all containers fit into one batch they are read once
+            self._kept = {feature.name: self._gains(feature, self._batches[0]) for feature in self._of_containers}
         self._totals = {feature.name: self._total(feature) for feature in self._of_containers}
         for feature in self._of_containers:
             self._columns[feature.name] = self.windows.added(self._totals[feature.name]) / self.windows.seconds
@@ -131,23 +139,18 @@ class Extraction:
         """The usual length of a window (s)."""
         return float(np.median(self.windows.seconds)) if len(self.windows) else self._clock.interval
 
-    def node(self) -> pd.DataFrame:
-        """Rows of the node; features of containers are in it when all of them have been worked on."""
+    def node(self) -> pa.Table:
+        """Rows of the node."""
         unknown = np.full(len(self.windows), np.nan)  # a feature that only other nodes have
-        frame = pd.DataFrame({name: self._columns.get(name, unknown) for name in self._names} | self._watts)
-        frame.insert(0, "time", _timestamps(self.windows.ends))
-        frame.insert(1, "node", self.name)
-        frame.insert(2, "workload", label_windows(self.windows.starts, self.windows.ends, self.name, self._schedule))
-        return frame[self._complete].reset_index(drop=True)
+        columns = {name: self._columns.get(name, unknown) for name in self._names} | self._watts
+        workloads = label_windows(self.windows.starts, self.windows.ends, self.name, self._schedule)
+        kept = {name: values[self._complete] for name, values in columns.items()}
+        return node_rows(self.windows.ends[self._complete], self.name, workloads[self._complete].tolist(), kept)
 
-    def containers(self) -> Iterator[pd.DataFrame]:
+    def containers(self) -> Iterator[pa.Table]:
         """Rows of containers, a batch of containers at a time; at least one batch, which may be empty."""
         for batch in self._batches:
             yield self._rows(batch, {feature.name: self._rates(feature, batch) for feature in self._of_containers})
-
-    @property
-    def _at_once(self) -> bool:
-        return len(self._batches) == 1
 
     def _divided(self) -> list[list[str]]:
         """All containers, in batches that fit into memory."""
@@ -162,8 +165,8 @@ class Extraction:
 
     def _gains(self, feature: Feature, batch: list[str]) -> Floats:
         """What each container of a batch gained in every step; 0 where it did not run."""
-        if feature.name in getattr(self, "_read_gains", {}):
-            return self._read_gains[feature.name]
+        if feature.name in self._kept:
+            return self._kept[feature.name]
         gains = np.zeros((len(batch), len(self._clock.steps)))
         position = {name: number for number, name in enumerate(batch)}
         for container, series in feature.read(batch):
@@ -176,7 +179,7 @@ class Extraction:
         rates /= self.windows.seconds
         return self._smoothing.mean(rates) if self._smoothing else rates
 
-    def _rows(self, batch: list[str], rates: dict[str, Floats]) -> pd.DataFrame:
+    def _rows(self, batch: list[str], rates: dict[str, Floats]) -> pa.Table:
         """A row per window and container that did any work in it.
 
         A feature of the node has the node's value in every row, or is shared in proportion to another feature.
@@ -186,7 +189,7 @@ class Extraction:
             worked |= own != 0
         worked &= self._complete
         container, window = np.nonzero(worked)
-        columns = {name: np.full(len(window), np.nan) for name in self._names}
+        columns = dict.fromkeys(self._names, np.full(len(window), np.nan))
         for feature in self._features:
             if feature.of_node is None:
                 columns[feature.name] = rates[feature.name][worked]
@@ -198,12 +201,7 @@ class Extraction:
                 columns[feature.name] *= np.divide(
                     rates[share_by][worked], whole, out=np.zeros_like(whole), where=whole > 0
                 )
-        head = {
-            "time": _timestamps(self.windows.ends)[window],
-            "node": pd.Categorical.from_codes(np.zeros(len(window), dtype=np.int8), pd.Index([self.name])),
-            "container": pd.Categorical.from_codes(container, pd.Index(batch)),
-        }
-        return pd.DataFrame(head | columns)
+        return container_rows(self.windows.ends[window], self.name, batch, container, columns)
 
     def _joules(self, meter: Meter) -> Floats:
         """Energy of a component in every step (J)."""
@@ -215,10 +213,14 @@ class Extraction:
     def _lag(self, joules: dict[str, Floats], dialect: Dialect, refresh: float) -> Lag:
         """How much later than work the exporter reads energy.
 
-        The sums over processes of later Keplers lack what processes did before they ended: the node's own figure is
-        better where there is one. Other exporters are scraped at other times and say nothing of it.
+        The sums over processes of later Keplers lack what processes did before they ended, so there it is the node's
+        busy share that tells; but a share of the last refresh says nothing of a longer step. Other exporters are
+        scraped at other times and know nothing of it.
         """
-        own = [self._by_step[f.name] for f in self._features if f.of_node and f.name in dialect.features.node]
+        of_node = [f for f in self._features if f.name in dialect.features.node and f.of_node and f.of_node.share_by]
+        if of_node and refresh < _WHOLE_STEP * self._clock.interval:
+            return UNKNOWN
+        own = [self._by_step[feature.name] for feature in of_node]
         own = own or [self._totals[feature.name] for feature in self._of_containers if not feature.third_party]
         work = [_running(gained) for gained in own if gained.any()]
         if not work:
@@ -295,7 +297,3 @@ def _counters(meter: Meter) -> list[Series]:
 def _running(gained: Floats) -> Floats:
     """The total at every scrape, from what was gained in every step."""
     return np.concatenate([[0.0], np.cumsum(gained)])
-
-
-def _timestamps(seconds: Floats) -> pd.DatetimeIndex:
-    return pd.to_datetime(np.rint(seconds * 1000).astype(np.int64), unit="ms", utc=True)

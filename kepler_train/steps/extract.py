@@ -6,14 +6,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import find_collected_dialect
 from kepler_train.events import say
-from kepler_train.extract.columns import select_group
+from kepler_train.extract.columns import select_columns
 from kepler_train.extract.frames import extractions
 from kepler_train.extract.provenance import about_rows, described
 from kepler_train.spec import RunSpec
@@ -22,6 +22,8 @@ from kepler_train.steps.plan import run_schedule
 from kepler_train.workspace import Figures, Inputs
 
 NODE, CONTAINERS = "node.parquet", "containers.parquet"
+# Rows that are made ready at once: the names of containers are long.
+_ROWS = 1 << 20
 
 
 def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
@@ -40,28 +42,42 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
         for node in extractions(samples, spec, dialect, schedule):
             about = about or about_rows(spec, schedule, dialect, node.window_seconds)
             for batch in node.containers():
-                table = described(_with_words(pa.Table.from_pandas(batch, preserve_index=False)), about)
-                containers = containers or files.enter_context(pq.ParquetWriter(out / CONTAINERS, table.schema))
-                containers.write_table(table)
+                for first in range(0, max(len(batch), 1), _ROWS):
+                    table = described(_with_words(batch.slice(first, _ROWS)), about)
+                    containers = containers or files.enter_context(_writer(out / CONTAINERS, table.schema))
+                    containers.write_table(table)
                 rows += len(batch)
-            nodes.append(node.node())
+            nodes.append(_with_words(node.node()))
             dropped += node.dropped
             say(f"extract: {node.name}: {len(nodes[-1])} rows, {node.dropped} windows dropped for gaps or resets")
-    every = pd.concat(nodes, ignore_index=True)
-    pq.write_table(described(pa.Table.from_pandas(every, preserve_index=False), about), out / NODE)
+    every = described(pa.concat_tables(nodes), about)
+    with _writer(out / NODE, every.schema) as file:
+        file.write_table(every)
     figures: Figures = {"nodes": len(nodes), "rows": len(every), "container_rows": rows, "dropped": dropped}
     return figures | {"left_out": left_out(every, spec)}
 
 
-def left_out(node: pd.DataFrame, spec: RunSpec) -> dict[str, dict[str, list[str]]]:
+def left_out(node: pa.Table, spec: RunSpec) -> dict[str, dict[str, list[str]]]:
     """Optional features without data, by feature group and set; each group says so once."""
-    own = node[node["node"].isin(spec.nodes)] if spec.nodes else node
-    found = {group: select_group(own, group, spec.thirdparty_metrics).left_out for group in spec.feature_groups}
+    own = node.filter(pc.is_in(node["node"], value_set=pa.array(spec.nodes, pa.string()))) if spec.nodes else node
+    complete = [name for name in own.column_names if not _has_nan(own[name])]
+    found = {group: select_columns(complete, group, spec.thirdparty_metrics).left_out for group in spec.feature_groups}
     for group, sets in found.items():
         if sets:
             names = ", ".join(f"{name} ({', '.join(features)})" for name, features in sets.items())
             say(f"extract: {group} does without what has no data: {names}")
     return {group: sets for group, sets in found.items() if sets}
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py())
+
+
+def _writer(file: Path, columns: pa.Schema) -> pq.ParquetWriter:
+    """A file of rows: words by number, numbers byte by byte, which packs them well and fast."""
+    numbers = [field.name for field in columns if pa.types.is_floating(field.type)]
+    words = [name for name in columns.names if name not in numbers]
+    return pq.ParquetWriter(file, columns, compression="zstd", use_dictionary=words, use_byte_stream_split=numbers)
 
 
 def _with_words(table: pa.Table) -> pa.Table:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_train.collect.decoding import Samples
@@ -137,8 +138,8 @@ def recorded(cell: Cell, folder: Path) -> Recording:
     extracted, node, containers = {}, {}, {}
     for one in extractions(folder, spec, cell.dialect, Schedule()):
         extracted[one.name] = one
-        containers[one.name] = pd.concat(list(one.containers()), ignore_index=True)
-        node[one.name] = one.node()
+        containers[one.name] = pa.concat_tables(one.containers()).unify_dictionaries().to_pandas()
+        node[one.name] = one.node().to_pandas()
     return Recording(cell, runs, shown, extracted, node, containers)
 
 

@@ -1,0 +1,35 @@
+"""Rows as Arrow tables: a table for the windows of a node, and one for the containers that worked in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kepler_train.collect.arrow import coded_words, from_memory, times_of, words_by_code
+from kepler_train.extract.clock import Numbers
+from kepler_train.extract.counters import Floats
+
+
+def node_rows(ends: Floats, node: str, workloads: Sequence[str], columns: Mapping[str, Floats]) -> pa.Table:
+    """A row per window: its end (Unix s), the node, the workload, and the values of the columns."""
+    head = {"time": times_of(ends), "node": _one_word(node, len(ends)), "workload": coded_words(workloads)}
+    return _table(head, columns)
+
+
+def container_rows(
+    ends: Floats, node: str, containers: Sequence[str], places: Numbers, columns: Mapping[str, Floats]
+) -> pa.Table:
+    """A row per window and container, which is the one at its place in `containers`."""
+    named = words_by_code(places.astype(np.int32), containers)
+    return _table({"time": times_of(ends), "node": _one_word(node, len(ends)), "container": named}, columns)
+
+
+def _one_word(word: str, times: int) -> pa.DictionaryArray:
+    return words_by_code(np.zeros(times, dtype=np.int32), [word])
+
+
+def _table(head: dict[str, pa.Array], columns: Mapping[str, Floats]) -> pa.Table:
+    values = {name: from_memory(pa.float64(), np.ascontiguousarray(column)) for name, column in columns.items()}
+    return pa.table(head | values)
