@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kepler_train.cli import demo, everyday, local, look, machine, query, simulate, steps, stress
+from kepler_train.cli import demo, everyday, from_data, local, look, machine, query, simulate, steps, stress
 from kepler_train.events import LogFormat, use_format
 
 app = typer.Typer(
@@ -20,8 +20,13 @@ app = typer.Typer(
 # In the order in which a person meets them: measure, look, train, hand over; then the machinery.
 for command in (stress.stress, machine.machine, query.query, everyday.validate, look.plot, look.profile):
     app.command()(command)
-for step in (everyday.extract, everyday.isolate, everyday.train, everyday.export, steps.run_step, demo.demo):
+for step in (everyday.extract, everyday.isolate, everyday.train):
     app.command()(step)
+for on_frame in (from_data.isolate_from_data, from_data.train_from_data):
+    app.command()(on_frame)
+    app.command(on_frame.__name__, hidden=True)(on_frame)  # as the earlier tool spells it
+for last in (everyday.export, steps.run_step, demo.demo):
+    app.command()(last)
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(local.app, name="local")
 

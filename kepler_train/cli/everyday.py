@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from kepler_train.cli import options as o
 from kepler_train.cli.files import (
+    data_path,
     model_path,
     named,
     query_samples,
@@ -18,6 +19,11 @@ from kepler_train.cli.files import (
 )
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kepler_train.spec import RunSpec
 
 
 def validate(
@@ -68,12 +74,12 @@ def extract(
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
     schedule: o.ScheduleFile = "",
+    preprocessed: o.Preprocessed = False,
 ) -> None:
     """Turn the counters of a query into rates and watts: a table, .parquet or .csv.
 
     AbsPower has a row per window and node; DynPower one per window and container, with the power of its node.
     """
-    from kepler_train.extract.table import write_table
     from kepler_train.steps.pipeline import about_table, extract_table
 
     spec = o.spec_of(
@@ -86,11 +92,10 @@ def extract(
     )
     o.only_one(spec)
     o.check_methods(spec)
-    place = table_path(output)
-    with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
-        table = extract_table(samples, spec, o.schedule_of(schedule), work)
-        write_table(table, file, about_table(work))
-    say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
+    phases = o.schedule_of(schedule)
+    with query_samples(query_name) as samples, scratch() as work:
+        table = extract_table(samples, spec, phases, work)
+        _write_table(table, output, preprocessed, spec, about_table(work))
 
 
 def isolate(
@@ -110,10 +115,10 @@ def isolate(
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
     schedule: o.ScheduleFile = "",
+    preprocessed: o.Preprocessed = False,
 ) -> None:
     """Remove the background's power and share the rest among containers: a table, .parquet or .csv."""
     from kepler_train.cli.isolating import known_background
-    from kepler_train.extract.table import write_table
     from kepler_train.steps.pipeline import about_table, isolate_table
 
     spec = o.spec_of(
@@ -134,11 +139,27 @@ def isolate(
     if spec.output_types != ["DynPower"]:
         raise UserError("AbsPower keeps its idle power: `kepler-train extract` has its rows.")
     o.check_methods(spec)
-    place = table_path(output)
-    with query_samples(query_name) as samples, scratch() as work, whole_file(place) as file:
+    phases = o.schedule_of(schedule)
+    with query_samples(query_name) as samples, scratch() as work:
         known = known_background(spec, profile, work / "known")
-        table = isolate_table(samples, spec, o.schedule_of(schedule), known, work)
-        write_table(table, file, about_table(work))
+        table = isolate_table(samples, spec, phases, known, work)
+        _write_table(table, output, preprocessed, spec, about_table(work))
+
+
+def _write_table(table: pd.DataFrame, output: str, preprocessed: bool, spec: RunSpec, about: dict[str, Any]) -> None:
+    """Write the rows of the one feature group and source of a spec, and say so."""
+    from kepler_train.extract.table import preprocessed_name, write_preprocessed, write_table
+
+    place = table_path(output)
+    if preprocessed:
+        kind, isolator = spec.output_types[0], about.get("isolator", "none")
+        name = preprocessed_name(kind, spec.extractor, isolator, spec.energy_sources[0], spec.feature_groups[0])
+        place = data_path(output) / name
+    with whole_file(place) as file:
+        if preprocessed:
+            write_preprocessed(table, file, spec.node_type)
+        else:
+            write_table(table, file, about)
     say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
 
 

@@ -35,6 +35,9 @@ BgHints = Annotated[str, typer.Option("--bg-hints", help="trainer: parts of pod 
 Attribution = Annotated[
     str, typer.Option("--attribution", help="How power is shared among containers: proportional or main-feature.")
 ]
+Preprocessed = Annotated[
+    bool, typer.Option("--preprocessed", help="Write OUTPUT/preprocess_….csv, as earlier tools name and read it.")
+]
 NodeType = Annotated[int, typer.Option("--node-type", min=0, help="Node type that the machine is of.")]
 
 

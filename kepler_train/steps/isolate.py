@@ -31,14 +31,21 @@ def isolate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     return isolate_frames(inputs.folder("extract"), spec, read_known(inputs.folder("plan"), spec), out)
 
 
-def isolate_frames(extracted: Path, spec: RunSpec, known: Known, out: Path) -> Figures:
-    """Write node rows with dynamic power and container rows with their shares of it, by feature group."""
+def isolate_frames(
+    extracted: Path, spec: RunSpec, known: Known, out: Path, features_of: Mapping[str, list[str]] | None = None
+) -> Figures:
+    """Write node rows with dynamic power and container rows with their shares of it, by feature group.
+
+    `features_of` names the features of each group where they are not those that the catalog says.
+    """
     if "DynPower" not in spec.output_types:
         say("isolate: the run has no DynPower, which alone needs dynamic power.")
         return _write(Isolation(asked=spec.isolator, isolator="none", why="no DynPower", attribution=""), out)
     check_rule(spec.attribution)
     node = _of_the_asked_nodes(pd.read_parquet(extracted / NODE), spec)
-    groups = {group: columns_of_group(node, group, spec.thirdparty_metrics) for group in spec.feature_groups}
+    groups = features_of or {
+        group: columns_of_group(node, group, spec.thirdparty_metrics) for group in spec.feature_groups
+    }
     features = sorted({name for own in groups.values() for name in own})
     kinds = read_machines(extracted)
     machines = {str(name): common_machine(kinds, [str(name)]) for name in node["node"].unique()}

@@ -98,18 +98,33 @@ def train_pipeline(
     known: Known = NOTHING_KNOWN,
 ) -> Figures:
     """Train every model that is asked for, judge all, and write `<pipeline>/…` with those that pass the gate."""
-    extracted, isolated, evaluated = (scratch / step for step in ("extract", "isolate", "evaluate"))
-    for folder in (extracted, isolated, evaluated):
+    extracted, isolated = scratch / "extract", scratch / "isolate"
+    for folder in (extracted, isolated):
         folder.mkdir()
     _extract(samples, spec, schedule, extracted)
     write_machines(extracted, {ANY_NODE: machine} if machine else {})
     isolate_frames(extracted, spec, known, isolated)
+    return train_frames(extracted, isolated, spec, run, scratch, out)
+
+
+def train_frames(
+    extracted: Path,
+    isolated: Path,
+    spec: RunSpec,
+    run: str,
+    scratch: Path,
+    out: Path,
+    features: list[str] | None = None,
+) -> Figures:
+    """Train every model of the spec on frames, judge all, and write `<pipeline>/…` with those that pass the gate."""
+    evaluated = scratch / "evaluate"
+    evaluated.mkdir()
     trained: dict[str, Path] = {}
     for part in models_of(spec):
         folder = scratch / "train" / part
         folder.mkdir(parents=True)
         try:
-            train_part(extracted, isolated, part, spec, folder)
+            train_part(extracted, isolated, part, spec, folder, features)
         except DataError as error:
             warn(f"{part} cannot be trained: {error}")
         else:

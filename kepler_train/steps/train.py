@@ -31,13 +31,18 @@ def train(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     return train_part(inputs.folder("extract"), inputs.folder("isolate"), inputs.part, spec, out)
 
 
-def train_part(extracted: Path, isolated: Path, part: str, spec: RunSpec, out: Path) -> Figures:
-    """Fit a model on frames, save and re-load it, and hold rows out by every protocol."""
+def train_part(
+    extracted: Path, isolated: Path, part: str, spec: RunSpec, out: Path, features: list[str] | None = None
+) -> Figures:
+    """Fit a model on frames, save and re-load it, and hold rows out by every protocol.
+
+    Without a list of features they are those of the feature group that have data.
+    """
     source, output_type, group, trainer = part.split("/")
     frame = pd.read_parquet(extracted / NODE if output_type == "AbsPower" else isolated / isolated_node(group))
     containers = isolated / attributed(group)
     machine = common_machine(read_machines(extracted), spec.nodes or frame["node"].unique())
-    return train_one(frame, containers, machine, spec, source, output_type, group, trainer, out)
+    return train_one(frame, containers, machine, spec, source, output_type, group, trainer, out, features)
 
 
 def train_one(
@@ -50,11 +55,12 @@ def train_one(
     group: str,
     trainer_name: str,
     out: Path,
+    features: list[str] | None = None,
 ) -> Figures:
     """Train on node rows; DynPower has no intercept, since no work is no dynamic power."""
     trainer = find_trainer(trainer_name)
     rows = workloads_or_blocks(_of_the_asked_nodes(frame, spec), spec.folds)
-    features = columns_of_group(rows, group, spec.thirdparty_metrics)
+    features = features or columns_of_group(rows, group, spec.thirdparty_metrics)
     power = _power_columns(frame, source)
     intercept = output_type == "AbsPower"
     say(

@@ -1,0 +1,158 @@
+"""`kepler-train isolate-from-data` and `train-from-data`: the same work on a frame of rows in place of a query."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kepler_train.cli import options as o
+from kepler_train.cli.files import data_path, model_path, scratch, table_path, whole_file, whole_folder
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import say
+
+if TYPE_CHECKING:
+    from kepler_train.extract.given import Given
+    from kepler_train.spec import RunSpec
+
+Frame = Annotated[str, typer.Option("-i", "--input", help="The frame: a .csv or .parquet file, below DATAPATH.")]
+Features = Annotated[
+    str, typer.Option("--features", help="group: those of the feature group; frame: all columns; or a list of columns.")
+]
+# In the name of a file in the earlier layout.
+_PREPROCESSED = re.compile(r"preprocess_dyn_(?P<extractor>[^_]+)_(?P<isolator>[^_]+)_.+\.csv")
+
+
+def isolate_from_data(
+    frame: Frame,
+    output: o.Output = "isolated",
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    features: Features = "group",
+    isolator: o.Isolator = "",
+    profile: o.Profile = "",
+    abs_pipeline_name: o.AbsPipeline = "",
+    target_hints: o.TargetHints = "",
+    bg_hints: o.BgHints = "",
+    attribution: o.Attribution = "",
+    machine_id: o.Machine = "",
+    node_type: o.NodeType = 0,
+    nodes: o.Nodes = "",
+    thirdparty_metrics: o.ThirdParty = "",
+) -> None:
+    """Remove the background's power from a frame and share the rest among containers: a table, .parquet or .csv.
+
+    The rows are those of `extract -ot DynPower`: of containers, each with the power of its whole node. Rows without
+    containers are taken for one container that does everything.
+    """
+    from kepler_train.cli.isolating import known_background
+    from kepler_train.extract.table import write_table
+    from kepler_train.steps.from_data import chosen_features, isolate_given
+    from kepler_train.steps.pipeline import about_table
+
+    spec = o.spec_of(
+        machine_id=machine_id,
+        energy_sources=energy_source,
+        feature_groups=feature_group,
+        output_types="DynPower",
+        isolator=isolator,
+        abs_pipeline=abs_pipeline_name,
+        target_hints=target_hints,
+        bg_hints=bg_hints,
+        attribution=attribution,
+        node_type=node_type,
+        nodes=nodes,
+        thirdparty_metrics=thirdparty_metrics,
+    )
+    o.only_one(spec)
+    o.check_methods(spec)
+    place = table_path(output)
+    file = _frame_file(frame)
+    given = _read(file, spec)
+    columns = chosen_features(given, features, spec.feature_groups[0], spec.thirdparty_metrics)
+    machine = o.machine_of(machine_id, o.schedule_of(""))
+    with scratch() as work, whole_file(place) as whole:
+        known = known_background(spec, profile, work / "known")
+        table = isolate_given(given, spec, columns, known, work, _about(file), machine)
+        write_table(table, whole, about_table(work))
+    say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
+
+
+def train_from_data(
+    frame: Frame,
+    pipeline_name: o.Pipeline,
+    energy_source: o.Source = "",
+    feature_group: o.Group = "",
+    output_type: o.OutputType = "AbsPower",
+    trainers: Annotated[str, typer.Option(help="Trainers, separated by commas.")] = "",
+    features: Features = "group",
+    machine_id: o.Machine = "",
+    node_type: o.NodeType = 0,
+    nodes: o.Nodes = "",
+    thirdparty_metrics: o.ThirdParty = "",
+) -> None:
+    """Train power models from a frame, judge them, and keep those that pass in MODEL_PATH/<pipeline>.
+
+    AbsPower learns the power of nodes; DynPower needs a frame that `isolate` or `isolate-from-data` wrote.
+    """
+    from kepler_train.export.database import is_pipeline
+    from kepler_train.steps import models_of
+    from kepler_train.steps.from_data import chosen_features, train_given
+
+    file = _frame_file(frame)
+    about = _about(file)
+    asked = o.spec_of(
+        pipeline=pipeline_name,
+        machine_id=machine_id,
+        energy_sources=energy_source,
+        feature_groups=feature_group,
+        output_types=output_type,
+        abs_trainers=trainers,
+        dyn_trainers=trainers,
+        extractor=about.get("extractor", ""),
+        node_type=node_type,
+        nodes=nodes,
+        thirdparty_metrics=thirdparty_metrics,
+    )
+    o.only_one(asked)
+    o.check_methods(asked)
+    given = _read(file, asked)
+    columns = chosen_features(given, features, asked.feature_groups[0], asked.thirdparty_metrics)
+    times = given.rows["time"]
+    spec = asked.model_copy(update={"start": times.min().to_pydatetime(), "end": times.max().to_pydatetime()})
+    machine = o.machine_of(machine_id, o.schedule_of(""))
+    home = model_path(pipeline_name)
+    with scratch() as work, whole_folder(home, is_pipeline) as place:
+        figures = train_given(given, spec, columns, file.name, work, place.parent, about, machine)
+        if not figures["models"]:
+            raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
+    say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")
+    if figures["trained"] < len(models_of(spec)):
+        raise DataError(f"{len(models_of(spec)) - figures['trained']} models could not be trained.")
+
+
+def _frame_file(name: str) -> Path:
+    """The file of a frame, whose suffix may be left out."""
+    places = [data_path(name), data_path(f"{name}.parquet"), data_path(f"{name}.csv")]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise UserError(f"There is no frame {places[0]}: name a .csv or .parquet file.")
+    return found
+
+
+def _read(file: Path, spec: RunSpec) -> Given:
+    from kepler_train.extract.given import read_given
+
+    return read_given(file, spec.energy_sources[0], spec.machine_id)
+
+
+def _about(file: Path) -> dict[str, Any]:
+    """What is known of the rows: as the file says, or its name."""
+    if file.suffix == ".csv":
+        named = _PREPROCESSED.fullmatch(file.name)
+        return named.groupdict() if named else {}
+    from kepler_train.extract.provenance import read_about
+
+    return read_about(file)
