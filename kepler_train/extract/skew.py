@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
 
 from kepler_train.extract.counters import Floats
+from kepler_train.extract.nonnegative import nonnegative_weights
 
 FARTHEST = 2.0  # windows: lags are looked for up to here, either way
 GRID = np.linspace(-FARTHEST, FARTHEST, 17)  # quarters of a window
@@ -155,9 +155,9 @@ def _unexplained(changes: Floats, causes: Floats, blocks: list[npt.NDArray[np.in
     for column, lag in enumerate(GRID):
         moved = np.sum([part * causes[:, places + windows] for windows, part in _averaging(float(lag))], axis=0)
         # The weights that fit best depend on the data only through these products: small, whatever the length.
-        squares = np.linalg.cholesky(moved @ moved.T + 1e-9 * len(places) * np.eye(len(moved)))
+        squares = moved @ moved.T + 1e-9 * len(places) * np.eye(len(moved))
         for row, own in enumerate(power):
-            weights, _ = nnls(squares.T, np.linalg.solve(squares, moved @ own))
+            weights = nonnegative_weights(squares, moved @ own)
             left[column, row] = np.add.reduceat((own - weights @ moved) ** 2, starts)
     least = left.sum(axis=2).min(axis=0)
     return np.asarray((left / np.maximum(least, 1e-12)[None, :, None]).sum(axis=1).T)
