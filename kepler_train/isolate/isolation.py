@@ -77,11 +77,7 @@ def isolate_containers(
     found = {group: _isolated(node, group, own, usage, removal, rule) for group, own in groups.items()}
     with ExitStack() as stack:
         writers = {
-            group: (
-                one,
-                stack.enter_context(pq.ParquetWriter(out / attributed(group), _schema(one), compression="zstd")),
-            )
-            for group, one in found.items()
+            group: (one, stack.enter_context(_writer(out / attributed(group), one))) for group, one in found.items()
         }
         for batch in batches(containers, windows, features):
             kept = _beyond_background(batch, usage, removal)
@@ -92,6 +88,11 @@ def isolate_containers(
     for group, one in found.items():
         one.node.to_parquet(out / isolated_node(group), index=False)
     return found
+
+
+def _writer(file: Path, one: Isolated) -> pq.ParquetWriter:
+    # Numbers hardly repeat: looking for a dictionary of them takes longer than writing them.
+    return pq.ParquetWriter(file, _schema(one), compression="zstd", use_dictionary=["node", "container", "workload"])
 
 
 def _check_columns(containers: Path, features: list[str]) -> None:
