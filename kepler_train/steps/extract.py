@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -35,6 +37,7 @@ def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
 def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Figures:
     """Write both frames of a folder of samples, containers batch by batch, so that memory does not grow with time."""
     nodes, rows, dropped = [], 0, 0
+    lags: dict[str, dict[str, Any] | None] = {}
     dialect = find_collected_dialect(spec, samples)
     about: dict[str, Any] = {}
     with ExitStack() as files:
@@ -49,12 +52,18 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
                 rows += len(batch)
             nodes.append(_with_words(node.node()))
             dropped += node.dropped
+            lags[node.name] = asdict(node.lag) if np.isfinite(node.lag.error) else None
             say(f"extract: {node.name}: {len(nodes[-1])} rows, {node.dropped} windows dropped for gaps or resets")
+            if node.lag.significant:
+                say(
+                    f"extract: {node.name}: energy is read {node.lag.seconds:.2f} ± {node.lag.error:.2f} s after work;"
+                    f" corrected, and with it {100 * node.lag.gain:.0f} % of the changes of power that work did not explain"
+                )
     every = described(pa.concat_tables(nodes), about)
     with _writer(out / NODE, every.schema) as file:
         file.write_table(every)
     figures: Figures = {"nodes": len(nodes), "rows": len(every), "container_rows": rows, "dropped": dropped}
-    return figures | {"left_out": left_out(every, spec)}
+    return figures | {"lags": lags, "left_out": left_out(every, spec)}
 
 
 def left_out(node: pa.Table, spec: RunSpec) -> dict[str, dict[str, list[str]]]:
