@@ -57,7 +57,7 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
             if node.lag.significant:
                 say(
                     f"extract: {node.name}: energy is read {node.lag.seconds:.2f} ± {node.lag.error:.2f} s after work;"
-                    f" corrected, and with it {100 * node.lag.gain:.0f} % of the changes of power that work did not explain"
+                    f" corrected, and with it {100 * node.lag.gain:.0f} % of the changes of power that were unexplained"
                 )
     every = described(pa.concat_tables(nodes), about)
     with _writer(out / NODE, every.schema) as file:
