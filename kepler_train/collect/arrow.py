@@ -1,4 +1,7 @@
-"""Arrow columns as they lie in memory: pyarrow.array would import pandas, which takes half a second and 50 MB."""
+"""Arrow columns from and as numpy arrays, without copies.
+
+pyarrow's own array() and to_numpy() would import pandas, which takes half a second and 50 MB.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,23 @@ def from_memory(
     length = len(parts[0]) - (kind == pa.string())
     mask = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(kind, length, [mask, *map(pa.py_buffer, parts)])
+
+
+def as_numpy(column: pa.Array | pa.ChunkedArray, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The values of a column without nulls, which are of this kind."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    size = np.dtype(kind).itemsize
+    return np.frombuffer(column.buffers()[1] or b"", kind, len(column), size * column.offset)
+
+
+def are_valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where a column is not null."""
+    mask = column.buffers()[0]
+    if mask is None:
+        return np.ones(len(column), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(mask, np.uint8), bitorder="little")
+    return bits[column.offset : column.offset + len(column)].astype(bool)
 
 
 def coded_words(words: Sequence[str | None]) -> pa.DictionaryArray:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.collect.arrow import TIMES, coded_words, from_memory
+from kepler_train.collect.arrow import TIMES, are_valid, as_numpy, coded_words, from_memory
 from kepler_train.collect.decoding import Samples, in_order
 from kepler_train.errors import DataError, UserError
 
@@ -51,7 +51,10 @@ def writer(folder: Path, columns: pa.Schema) -> pq.ParquetWriter:
 def table(series: Sequence[Samples], columns: pa.Schema, after: float = -np.inf, until: float = np.inf) -> pa.Table:
     """Rows of one chunk: of each series the samples with after < time ≤ until (Unix s)."""
     inside = [(one, *_inside(one.times, after, until)) for one in series]
-    rows = [(one, first, last) for one, first, last in inside if first < last]
+    return _rows([(one, first, last) for one, first, last in inside if first < last], columns)
+
+
+def _rows(rows: Sequence[tuple[Samples, int, int]], columns: pa.Schema) -> pa.Table:
     lengths = [last - first for _, first, last in rows]
     offsets = from_memory(pa.int32(), np.cumsum([0, *lengths], dtype=np.int32))
     times = np.concatenate([np.empty(0, np.int64), *(one.times[first:last] for one, first, last in rows)])
@@ -65,6 +68,13 @@ def table(series: Sequence[Samples], columns: pa.Schema, after: float = -np.inf,
     arrays.append(pa.ListArray.from_arrays(offsets, from_memory(pa.float64(), values)))
     arrays.append(from_memory(pa.int64(), np.array([one.doubled for one, _, _ in rows], dtype=np.int64)))
     return pa.table(arrays, schema=columns)
+
+
+def label_table(many: Iterable[Mapping[str, str]], columns: pa.Schema) -> pa.Table:
+    """Rows of series of which only the labels are known."""
+    nothing = np.empty(0, np.int64), np.empty(0)
+    rows = [Samples(dict(labels), *nothing) for labels in many]
+    return _rows([(one, 0, 0) for one in rows], columns)
 
 
 def _inside(times: npt.NDArray[np.int64], after: float, until: float) -> tuple[int, int]:
@@ -139,11 +149,13 @@ def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict
         order = np.argsort(numbers, kind="stable")  # the rows of a series one after the other, as they were written
         content, numbers = content.take(from_memory(pa.int64(), order)), numbers[order]
     times, values = (content.column(name).combine_chunks() for name in (TIME, VALUE))
-    lengths, stamps = times.value_lengths().to_numpy(), times.flatten().cast(pa.int64()).to_numpy()
+    lengths, stamps = as_numpy(times.value_lengths(), np.int32), as_numpy(times.flatten(), np.int64)
     counts, dropped = (
         np.bincount(numbers, weights, len(labels)).astype(int).tolist() for weights in (lengths, _doubled(content))
     )
-    for one, before in zip(in_order(labels, stamps, values.flatten().to_numpy(), counts), dropped, strict=True):
+    for one, before in zip(
+        in_order(labels, stamps, as_numpy(values.flatten(), np.float64), counts), dropped, strict=True
+    ):
         yield Series(one.labels, one.times / 1000.0, one.values, one.doubled + before)
 
 
@@ -151,7 +163,7 @@ def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict
     """For each row the number of its series, and the labels of each series, in the order of their first rows."""
     names = [name for name in content.column_names if _is_label(name)]
     columns = [content.column(name).dictionary_encode().unify_dictionaries().combine_chunks() for name in names]
-    codes = [column.indices.fill_null(-1).to_numpy().astype(np.int64) for column in columns]
+    codes = [_codes(column.indices) for column in columns]
     numbers = np.zeros(len(content), dtype=np.int64)
     for own, column in zip(codes, columns, strict=True):
         numbers = np.unique(numbers * (len(column.dictionary) + 1) + own + 1, return_inverse=True)[1]
@@ -169,14 +181,18 @@ def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict
     return rank[numbers], labels
 
 
+def _codes(indices: pa.Array) -> npt.NDArray[np.int64]:
+    """Numbers of words; −1 where there is none."""
+    return np.where(are_valid(indices), as_numpy(indices, np.int32), -1)
+
+
 def _is_label(name: str) -> bool:
     return name.startswith(_LABEL)
 
 
 def _doubled(content: pa.Table) -> npt.NDArray[np.int64]:
     there = DOUBLED in content.column_names  # not in the files of earlier versions
-    counts: npt.NDArray[np.int64] = content.column(DOUBLED).to_numpy() if there else np.zeros(len(content), np.int64)
-    return counts
+    return as_numpy(content.column(DOUBLED), np.int64) if there else np.zeros(len(content), np.int64)
 
 
 def doubled_in(folder: Path, metric: str) -> int:
@@ -204,7 +220,7 @@ def _edges(path: Path) -> list[int]:
     with _opened(path) as file:
         for number in range(file.num_row_groups):
             content = file.read_row_group(number, [TIME]).column(TIME).combine_chunks()
-            stamps = content.flatten().cast(pa.int64()).to_numpy()
+            stamps = as_numpy(content.flatten(), np.int64)
             found += [int(stamps.min()), int(stamps.max())] if len(stamps) else []
     return found
 

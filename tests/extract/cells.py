@@ -219,17 +219,14 @@ def scraped_gains(recording: Recording, number: int, feature: str) -> dict[str, 
             window = np.searchsorted(kept.ends, at - 1e-4)
             inside = window < len(kept.ends)
             inside[inside] = kept.starts[window[inside]] <= since[inside] + 1e-4
-            own = found.setdefault(container_of(labels, recording.cell.dialect), np.zeros(len(kept.ends)))
+            own = found.setdefault(container_of(labels), np.zeros(len(kept.ends)))
             np.add.at(own, window[inside], gains[inside])
     return found
 
 
-def container_of(labels: dict[str, str], dialect: str) -> str:
-    """The name of a container as extraction forms it."""
-    legacy = ("container_id", "pod_name", "container_name", "container_namespace")
-    names = legacy if dialect == "legacy" else ("container_id", "container_name", "runtime", "pod_id")
-    parts = [labels.get(name, "") for name in names]
-    return "/".join(parts) if any(parts) else "system_processes"
+def container_of(labels: dict[str, str]) -> str:
+    """The id of a container; what is outside containers has that of the system."""
+    return labels.get("container_id", "system_processes")
 
 
 def features_of(recording: Recording) -> list[str]:
@@ -249,7 +246,7 @@ def conservation_error(recording: Recording, number: int) -> float:
         found = {container: np.zeros(len(kept.ends)) for container in expected}
         for container, own in rows.groupby("container", observed=True):
             at = place.get_indexer(own["time"])
-            found[str(container)][at] = own[feature].to_numpy() * kept.seconds[at]
+            found[str(container).partition("/")[0]][at] = own[feature].to_numpy() * kept.seconds[at]
         for container, gains in expected.items():
             off = np.abs(found[container] - gains)
             worst = max(worst, float(np.max(off / np.maximum(gains, 1e-6), initial=0.0)))
