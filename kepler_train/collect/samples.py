@@ -103,7 +103,7 @@ class MetricFile:
         self._numbers: list[npt.NDArray[np.int64]] = []
         if self._path.exists():
             with _opened(self._path) as file:
-                numbers, self.labels = _series_of_rows(file.read([n for n in file.schema_arrow.names if _is_label(n)]))
+                numbers, self.labels = _series_of_rows(_labels(file))
                 groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
             self.samples = sum(map(_samples_in, groups))
             self._numbers = np.split(numbers, np.cumsum([group.num_rows for group in groups])[:-1])
@@ -118,7 +118,7 @@ class MetricFile:
         with _opened(self._path) as file:
             rows = [
                 part if mask.all() else part.take(from_memory(pa.int64(), np.flatnonzero(mask)))
-                for part, mask in ((file.read_row_group(n), mask) for n, mask in enumerate(taken) if mask.any())
+                for part, mask in ((_samples(file, n), mask) for n, mask in enumerate(taken) if mask.any())
             ]
         numbers = np.concatenate([rank[own[mask]] for own, mask in zip(self._numbers, taken, strict=True)])
         return list(_series(pa.concat_tables(rows), numbers, [self.labels[number] for number in wanted]))
@@ -136,6 +136,17 @@ def series_in_parts(folder: Path, metric: str, most: int = 2_000_000) -> Iterato
     at_once = max(1, most * len(file.labels) // max(file.samples, 1))
     for first in range(0, len(file.labels), at_once):
         yield from file.read(range(first, min(first + at_once, len(file.labels))))
+
+
+def _labels(file: pq.ParquetFile) -> pa.Table:
+    return file.read([name for name in file.schema_arrow.names if _is_label(name)], use_threads=False)
+
+
+def _samples(file: pq.ParquetFile, group: int) -> pa.Table:
+    """The columns of a row group that are no labels; threads would each keep the memory of what they read."""
+    return file.read_row_group(
+        group, [name for name in file.schema_arrow.names if not _is_label(name)], use_threads=False
+    )
 
 
 def _samples_in(group: pq.RowGroupMetaData) -> int:

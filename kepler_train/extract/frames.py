@@ -150,7 +150,7 @@ class Extraction:
     def containers(self) -> Iterator[pa.Table]:
         """Rows of containers, a batch of containers at a time; at least one batch, which may be empty."""
         for batch in self._batches:
-            yield self._rows(batch, {feature.name: self._rates(feature, batch) for feature in self._of_containers})
+            yield self._rows(batch, {feature.name: self._gained(feature, batch) for feature in self._of_containers})
 
     def _divided(self) -> list[list[str]]:
         """All containers, in batches that fit into memory."""
@@ -173,33 +173,34 @@ class Extraction:
             add_gains(gains[position[container]], series, self._clock, from_birth=feature.from_birth)
         return gains
 
-    def _rates(self, feature: Feature, batch: list[str]) -> Floats:
-        """Rate (1/s) of a feature by container and window."""
-        rates = self.windows.added(self._gains(feature, batch))
-        rates /= self.windows.seconds
-        return self._smoothing.mean(rates) if self._smoothing else rates
+    def _gained(self, feature: Feature, batch: list[str]) -> Floats:
+        """What each container of a batch gained in every window."""
+        gained = self.windows.added(self._gains(feature, batch))
+        seconds = self.windows.seconds
+        return self._smoothing.mean(gained / seconds) * seconds if self._smoothing else gained
 
-    def _rows(self, batch: list[str], rates: dict[str, Floats]) -> pa.Table:
+    def _rows(self, batch: list[str], gained: dict[str, Floats]) -> pa.Table:
         """A row per window and container that did any work in it.
 
         A feature of the node has the node's value in every row, or is shared in proportion to another feature.
         """
         worked = np.zeros((len(batch), len(self.windows)), dtype=bool)
-        for own in rates.values():
+        for own in gained.values():
             worked |= own != 0
         worked &= self._complete
         container, window = np.nonzero(worked)
+        seconds = self.windows.seconds[window]
         columns = dict.fromkeys(self._names, np.full(len(window), np.nan))
         for feature in self._features:
             if feature.of_node is None:
-                columns[feature.name] = rates[feature.name][worked]
+                columns[feature.name] = gained[feature.name][worked] / seconds
                 continue
             columns[feature.name] = self._columns[feature.name][window]
             share_by = feature.of_node.share_by
-            if share_by in rates:
-                whole = self._columns[share_by][window]
+            if share_by in gained:
+                whole = self._columns[share_by][window] * seconds
                 columns[feature.name] *= np.divide(
-                    rates[share_by][worked], whole, out=np.zeros_like(whole), where=whole > 0
+                    gained[share_by][worked], whole, out=np.zeros_like(whole), where=whole > 0
                 )
         return container_rows(self.windows.ends[window], self.name, batch, container, columns)
 
