@@ -25,7 +25,7 @@ from kepler_train.workspace import Figures, Inputs
 
 NODE, CONTAINERS = "node.parquet", "containers.parquet"
 # Rows that are made ready at once: the names of containers are long.
-_ROWS = 1 << 18
+_ROWS = 1 << 17
 
 
 def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
