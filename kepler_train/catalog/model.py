@@ -155,6 +155,13 @@ class Computed(Entry):
     metrics: list[str]
 
 
+class NameMetrics(Entry):
+    """Metrics whose labels name containers and pods; of each list one is enough."""
+
+    container: list[str]
+    pod: list[str]
+
+
 class Dialect(Entry):
     """The metric and label names of a range of Kepler versions."""
 
@@ -167,6 +174,7 @@ class Dialect(Entry):
     refresh_seconds: float | None = None
     energy: EnergyNames
     features: FeatureNames
+    names: NameMetrics | None = None
     computed: Computed
 
 

@@ -18,8 +18,9 @@ from typing import BinaryIO, TextIO
 
 import numpy as np
 
+from kepler_train.catalog import catalog
 from kepler_train.collect.query_file import QueryFile
-from kepler_train.collect.samples import Series, metrics_in, schema, series_in_parts, table, writer
+from kepler_train.collect.samples import Series, label_table, metrics_in, schema, series_in_parts, table, writer
 from kepler_train.errors import DataError, KeplerTrainError, UserError
 
 # What a metric may be called, and so what a file may be called: never a path.
@@ -55,11 +56,20 @@ def _import(content: QueryFile, out: Path) -> None:
         parts = (table(part, columns) for part in content.decoded(series))
         filled = (rows for rows in parts if len(rows))
         first = next(filled, None)
-        if first is not None:
+        if first is None and _names_containers(metric):
+            first = label_table([labels for labels, _ in series], columns)
+        if first is not None and len(first):
             with writer(out, columns) as parquet:
                 parquet.write_table(first)
                 for rows in filled:
                     parquet.write_table(rows)
+
+
+def _names_containers(metric: str) -> bool:
+    """Whether the labels of a metric are of use without samples, whatever prefix this installation gives it."""
+    known = [dialect.names for dialect in catalog().dialects.values() if dialect.names]
+    names = [name.removeprefix("kepler") for own in known for name in (*own.container, *own.pod)]
+    return metric.endswith(tuple(names))
 
 
 @contextmanager

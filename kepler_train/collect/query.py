@@ -19,7 +19,7 @@ from kepler_train.collect.decoding import Answer
 from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.prometheus import LARGEST_ANSWER, Labels, Prometheus
 from kepler_train.collect.refusals import TooMuchAtOnce, TooSlow
-from kepler_train.collect.samples import VALUE, schema, table, writer
+from kepler_train.collect.samples import VALUE, label_table, schema, table, writer
 from kepler_train.collect.wanted import Wanted
 from kepler_train.errors import DataError, TryAgain
 from kepler_train.events import progress, say, warn
@@ -29,6 +29,7 @@ PARALLEL = 4
 # An answer that is larger than this is asked for in halves, so that what is in memory at once stays bounded.
 _MOST_BYTES = 64 << 20
 _MS_PER_HOUR = 3600_000
+_NO_NAMES = ("__name__", "zone", "state")
 
 
 def query(
@@ -42,9 +43,12 @@ def query(
     start_ms, end_ms = round(start * 1000), round(end * 1000)
     with ThreadPoolExecutor(PARALLEL) as pool:
         try:
-            asked = _asked_for(server, want, nodes, start, end, round(step * 1000), pool)
+            energy = _energy_series(server, want, start, end, pool)
+            known = Nodes.of(want.node_label, [labels for many in energy.values() for labels in many])
+            asked = _asked_for(server, want, known, energy, nodes, start, end, round(step * 1000), pool)
             _check_energy(server, want, nodes, {one.metric for one in asked})
             found = _download(server, asked, start_ms, end_ms, out, pool)
+            _keep_names(server, want, set(found), known, nodes, start, end, out)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # after a failure nothing more is asked for
             raise
@@ -63,12 +67,24 @@ def query(
     }
 
 
+def _energy_series(
+    server: Prometheus, want: Wanted, start: float, end: float, pool: ThreadPoolExecutor
+) -> dict[str, list[Labels]]:
+    return dict(zip(want.energy, pool.map(lambda name: _series(server, name, start, end), want.energy), strict=True))
+
+
 def _asked_for(
-    server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, step: int, pool: ThreadPoolExecutor
+    server: Prometheus,
+    want: Wanted,
+    known: Nodes,
+    energy: dict[str, list[Labels]],
+    nodes: list[str],
+    start: float,
+    end: float,
+    step: int,
+    pool: ThreadPoolExecutor,
 ) -> list[Asked]:
     """The metrics that have series in the window; a node of which there is no energy is said to be missing."""
-    energy = dict(zip(want.energy, pool.map(lambda name: _series(server, name, start, end), want.energy), strict=True))
-    known = Nodes.of(want.node_label, [labels for many in energy.values() for labels in many])
     if known.names and (missing := [node for node in nodes if node not in known.names]):
         warn(f"query: Prometheus has no energy counters of {', '.join(missing)} in the window.")
 
@@ -93,6 +109,29 @@ def _series(server: Prometheus, selector: str, start: float, end: float) -> list
     middle = round((start + end) / 2, 3)
     both = [*_series(server, selector, start, middle), *_series(server, selector, middle, end)]
     return [dict(labels) for labels in {tuple(sorted(one.items())) for one in both}]
+
+
+def _keep_names(
+    server: Prometheus,
+    want: Wanted,
+    found: set[str],
+    known: Nodes,
+    nodes: list[str],
+    start: float,
+    end: float,
+    out: Path,
+) -> None:
+    """Keep the labels by which containers and pods are called: of each list of metrics, those of the first there is."""
+    for metrics in want.names:
+        for metric in () if found & set(metrics) else metrics:
+            many = _series(server, known.selector(metric, nodes), start, end)
+            # A container has a series for every zone and state, which its name has nothing to do with.
+            own = {tuple(sorted((k, v) for k, v in one.items() if k not in _NO_NAMES)) for one in many}
+            if own:
+                columns = schema(metric, {name for labels in own for name, _ in labels})
+                with writer(out, columns) as file:
+                    file.write_table(label_table(map(dict, sorted(own)), columns))
+                break
 
 
 def _check_energy(server: Prometheus, want: Wanted, nodes: list[str], found: set[str]) -> None:

@@ -15,13 +15,17 @@ _OWN_PREFIX = "kepler_"
 
 @dataclass(frozen=True)
 class Wanted:
-    """The metrics of a run: energy, Kepler's features, and features from other exporters."""
+    """The metrics of a run: energy, Kepler's features, features from other exporters, and what names containers.
+
+    Of each list of `names` the labels of one metric are wanted, without samples.
+    """
 
     dialect: str
     node_label: str
     energy: list[str]
     features: list[str]
     foreign: frozenset[str]
+    names: tuple[tuple[str, ...], ...] = ()
 
     @property
     def metrics(self) -> list[str]:
@@ -45,7 +49,9 @@ def wanted(spec: RunSpec, name: str) -> Wanted:
     }
     exported = {feature.metric for feature in catalog().exporter_features.values()}
     foreign = frozenset(features & (exported | set(spec.thirdparty_metrics)))
-    return Wanted(name, dialect.node_label, sorted(energy), sorted(features), foreign)
+    lists = (dialect.names.container, dialect.names.pod) if dialect.names else ()
+    names = tuple(tuple(prefixed(metric, spec) for metric in metrics) for metrics in lists)
+    return Wanted(name, dialect.node_label, sorted(energy), sorted(features), foreign, names)
 
 
 def every_group(third_party: Collection[str]) -> list[str]:

@@ -15,6 +15,7 @@ from kepler_train.collect.samples import MetricFile, Series
 from kepler_train.collect.wanted import feature_metrics
 from kepler_train.events import warn
 from kepler_train.extract.counters import integrated, integrated_means
+from kepler_train.extract.names import Names
 from kepler_train.spec import RunSpec
 
 
@@ -57,6 +58,7 @@ def features_of(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes) ->
         wanted |= feature_metrics(spec, group, dialect)
     files = {metric: MetricFile(samples, metric) for metrics in wanted.values() for metric in metrics}
     split = {metric: _by_node(file, nodes) for metric, file in files.items()}
+    names = Names(samples, dialect, spec)
     found: dict[str, list[Feature]] = {node: [] for node in nodes.names}
     for name, metrics in sorted(wanted.items()):
         for node, own in found.items():
@@ -64,7 +66,7 @@ def features_of(samples: Path, spec: RunSpec, dialect: Dialect, nodes: Nodes) ->
             for column, series in parts.items():
                 feature = _feature(name, column, name in spec.thirdparty_metrics, dialect)
                 for file, numbers in series:
-                    _add(feature, name, file, numbers, dialect)
+                    _add(feature, name, file, numbers, names)
                 if feature.containers:
                     own.append(feature)
     return found
@@ -101,7 +103,7 @@ def _by_node(file: MetricFile, nodes: Nodes) -> dict[str, list[int]]:
     return split
 
 
-def _add(feature: Feature, name: str, file: MetricFile, numbers: list[int], dialect: Dialect) -> None:
+def _add(feature: Feature, name: str, file: MetricFile, numbers: list[int], names: Names) -> None:
     """Take the series of a metric; processes of a container count where the container itself is missing."""
     exported = catalog().exporter_features.get(name)
     has_containers = bool(feature.containers)
@@ -109,9 +111,8 @@ def _add(feature: Feature, name: str, file: MetricFile, numbers: list[int], dial
         labels = file.labels[number]
         if (exported and not exported.takes(labels)) or (has_containers and labels.get("container_id")):
             continue
-        parts = [labels.get(label, "") for label in dialect.container_labels]
-        container = "/".join(parts) if any(parts) else dialect.system_container
-        feature.containers.setdefault("" if feature.of_node else container, []).append((file, number))
+        container = "" if feature.of_node else names.of(labels)
+        feature.containers.setdefault(container, []).append((file, number))
 
 
 def as_counter(series: Series, kind: Kind) -> Series:

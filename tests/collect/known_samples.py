@@ -44,18 +44,25 @@ def collected(folder: Path) -> Samples:
             times, values = of_metric.setdefault(labels, ([], []))
             times += [round(time.timestamp() * 1000) for time in row["time"]]
             values += row["value"]
-    return found
+    return _with_samples(found)
 
 
 def as_read(folder: Path) -> Samples:
     """What `read_series` answers."""
-    return {
-        metric: {
-            frozenset(one.labels.items()): ((one.times * 1000).round().astype(int).tolist(), one.values.tolist())
-            for one in read_series(folder, metric)
+    return _with_samples(
+        {
+            metric: {
+                frozenset(one.labels.items()): ((one.times * 1000).round().astype(int).tolist(), one.values.tolist())
+                for one in read_series(folder, metric)
+            }
+            for metric in metrics_in(folder)
         }
-        for metric in metrics_in(folder)
-    }
+    )
+
+
+def _with_samples(found: Samples) -> Samples:
+    """Without metrics of which a query keeps the labels only, for the names of containers."""
+    return {metric: series for metric, series in found.items() if any(times for times, _ in series.values())}
 
 
 def resampled(store: Store, metrics: list[str], step: float, start: float = START, end: float = END) -> Samples:
