@@ -202,7 +202,7 @@ class Extraction:
                 columns[feature.name] *= np.divide(
                     gained[share_by][worked], whole, out=np.zeros_like(whole), where=whole > 0
                 )
-        return container_rows(self.windows.ends[window], self.name, batch, container, columns)
+        return container_rows(self.windows.ends, window, self.name, batch, container, columns)
 
     def _joules(self, meter: Meter) -> Floats:
         """Energy of a component in every step (J)."""

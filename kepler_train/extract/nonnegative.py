@@ -15,9 +15,14 @@ _LEAST = 1e-10  # of the largest slope: below, rounding decides
 def nonnegative_weights(squares: Floats, products: Floats) -> Floats:
     """The weights w ≥ 0 with the least |A·w − y|, from A'A and A'y, by the active sets of Lawson and Hanson.
 
-    Columns come in one at a time, the one that helps most first; one that would get a negative weight leaves again.
+    Columns that get a negative weight beside the others leave. Then they come back one at a time, the one that helps
+    most first; any that would get a negative weight thereby leaves again.
     """
-    weights, free = np.zeros(len(products)), np.zeros(len(products), dtype=bool)
+    free = np.ones(len(products), dtype=bool)
+    weights = _fitted(squares, products, free)
+    while (weights[free] <= 0).any():
+        free &= weights > 0
+        weights = _fitted(squares, products, free)
     enough = _LEAST * np.abs(products).max(initial=0.0)
     for _ in range(3 * len(products)):
         slopes = np.where(free, -np.inf, products - squares @ weights)

@@ -7,23 +7,25 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from kepler_train.collect.arrow import coded_words, from_memory, times_of, words_by_code
+from kepler_train.collect.arrow import TIMES, coded_words, from_memory, milliseconds, words_by_code
 from kepler_train.extract.clock import Numbers
 from kepler_train.extract.counters import Floats
 
 
 def node_rows(ends: Floats, node: str, workloads: Sequence[str], columns: Mapping[str, Floats]) -> pa.Table:
     """A row per window: its end (Unix s), the node, the workload, and the values of the columns."""
-    head = {"time": times_of(ends), "node": _one_word(node, len(ends)), "workload": coded_words(workloads)}
+    times = from_memory(TIMES, milliseconds(ends))
+    head = {"time": times, "node": _one_word(node, len(ends)), "workload": coded_words(workloads)}
     return _table(head, columns)
 
 
 def container_rows(
-    ends: Floats, node: str, containers: Sequence[str], places: Numbers, columns: Mapping[str, Floats]
+    ends: Floats, window: Numbers, node: str, containers: Sequence[str], place: Numbers, columns: Mapping[str, Floats]
 ) -> pa.Table:
-    """A row per window and container, which is the one at its place in `containers`."""
-    named = words_by_code(places.astype(np.int32), containers)
-    return _table({"time": times_of(ends), "node": _one_word(node, len(ends)), "container": named}, columns)
+    """A row per window, by its number in `ends` (Unix s), and container, by its place in `containers`."""
+    times = from_memory(TIMES, milliseconds(ends)[window])
+    named = words_by_code(place.astype(np.int32), containers)
+    return _table({"time": times, "node": _one_word(node, len(window)), "container": named}, columns)
 
 
 def _one_word(word: str, times: int) -> pa.DictionaryArray:
