@@ -163,6 +163,12 @@ class RunSpec(BaseModel):
         description="Pipeline whose AbsPower model the trainer isolator uses.",
         json_schema_extra=_TRAIN,
     )
+    vm_train: bool = Field(
+        False,
+        description="Learn the power of virtual machines: the energy that Kepler on their host ascribes to them, from"
+        " features that are scraped inside them.",
+        json_schema_extra=_TRAIN,
+    )
     seed: int = Field(0, ge=0, description="Seed of every random choice.", json_schema_extra=_TRAIN)
 
     prometheus: str = Field(

@@ -69,10 +69,11 @@ class EnergySource(Entry):
 
 
 class EnergyNames(Entry):
-    """How one dialect of Kepler names node energy (J)."""
+    """How one dialect of Kepler names the energy (J) of nodes and, on their host, of virtual machines."""
 
     metric: str
     vm_metric: str
+    vm_label: str
     platform_metric: str | None = None
     source_label: str | None = None
     zone_label: str | None = None
@@ -85,6 +86,12 @@ class EnergyNames(Entry):
         if component == PLATFORM and self.platform_metric:
             return self.platform_metric
         return self.metric.format(component=component)
+
+    def vm_metric_of(self, component: str) -> str | None:
+        """The metric that holds the energy (J) of `component` of VMs; none where it is of zones that do not have it."""
+        if self.zone_label and component not in self.zones:
+            return None
+        return self.vm_metric.format(component=component)
 
 
 # A mean is a gauge that tells of the time since the reading before, not of the instant at which it is read.

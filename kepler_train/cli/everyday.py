@@ -33,6 +33,7 @@ def validate(
     feature_group: o.Group = "",
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
+    vm_train: o.VmTrain = False,
     nodes: o.Nodes = "",
     schedule: o.ScheduleFile = "",
 ) -> None:
@@ -51,6 +52,7 @@ def validate(
         feature_groups=feature_group or every_group(thirdparty_metrics),
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
+        vm_train=vm_train,
         nodes=nodes,
     )
     phases = o.schedule_of(schedule)
@@ -73,6 +75,7 @@ def extract(
     extractor: o.Extractor = "",
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
+    vm_train: o.VmTrain = False,
     schedule: o.ScheduleFile = "",
     preprocessed: o.Preprocessed = False,
 ) -> None:
@@ -89,6 +92,7 @@ def extract(
         extractor=extractor,
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
+        vm_train=vm_train,
     )
     o.only_one(spec)
     o.check_methods(spec)
@@ -114,6 +118,7 @@ def isolate(
     node_type: o.NodeType = 0,
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
+    vm_train: o.VmTrain = False,
     schedule: o.ScheduleFile = "",
     preprocessed: o.Preprocessed = False,
 ) -> None:
@@ -134,6 +139,7 @@ def isolate(
         node_type=node_type,
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
+        vm_train=vm_train,
     )
     o.only_one(spec)
     if spec.output_types != ["DynPower"]:
@@ -182,6 +188,7 @@ def train(
     node_type: o.NodeType = 0,
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
+    vm_train: o.VmTrain = False,
     nodes: o.Nodes = "",
     schedule: o.ScheduleFile = "",
 ) -> None:
@@ -209,6 +216,7 @@ def train(
         node_type=node_type,
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
+        vm_train=vm_train,
         nodes=nodes,
     )
     o.check_methods(asked)

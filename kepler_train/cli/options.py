@@ -35,6 +35,7 @@ BgHints = Annotated[str, typer.Option("--bg-hints", help="trainer: parts of pod 
 Attribution = Annotated[
     str, typer.Option("--attribution", help="How power is shared among containers: proportional or main-feature.")
 ]
+VmTrain = Annotated[bool, typer.Option("--vm-train", help="Learn the power of virtual machines, from inside them.")]
 Preprocessed = Annotated[
     bool, typer.Option("--preprocessed", help="Write OUTPUT/preprocess_….csv, as earlier tools name and read it.")
 ]

@@ -46,6 +46,7 @@ def query(
     feature_group: o.Group = "",
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
+    vm_train: o.VmTrain = False,
     nodes: Annotated[list[str] | None, typer.Option("--node", "--nodes", help="Nodes to take; all by default.")] = None,
     dialect: Annotated[str, typer.Option(help="Metric names: legacy (Kepler up to 0.9) or current.")] = "",
     step: Annotated[
@@ -81,6 +82,7 @@ def query(
         feature_groups=feature_group or every_group(thirdparty_metrics),
         thirdparty_metrics=thirdparty_metrics,
         metric_prefix=metric_prefix,
+        vm_train=vm_train,
         nodes=",".join(nodes or []),
         dialect=dialect,
     )

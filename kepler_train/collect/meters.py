@@ -11,7 +11,7 @@ from kepler_train.catalog.model import Kind
 from kepler_train.collect.duplicates import distinct
 from kepler_train.collect.nodes import own_node
 from kepler_train.collect.samples import Series, read_series
-from kepler_train.collect.wanted import prefixed
+from kepler_train.collect.wanted import energy_metric, vm_label_of
 from kepler_train.spec import RunSpec
 
 
@@ -47,11 +47,13 @@ def meters_of(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[str, list[
     taken: set[tuple[str, str, str]] = set()
     for source in spec.energy_sources:
         for component in catalog().source(source).components:
-            name = dialect.energy.metric_of(component)
-            metric = prefixed(name, spec)
-            counter = catalog().kind_of(name) == "counter"
+            metric = energy_metric(spec, dialect, component)
+            if metric is None:
+                continue
+            counter = catalog().kind_of(metric) == "counter"
             if metric not in read:
-                read[metric] = _by_node(read_series(samples, metric), dialect)
+                label = vm_label_of(spec, dialect) or dialect.node_label
+                read[metric] = _by_node(read_series(samples, metric), label)
             for node, many in read[metric].items():
                 own = [one for one in many if _measures(one.labels, source, component, dialect)]
                 places = {(node, metric, repr(sorted(one.labels.items()))) for one in own}
@@ -61,16 +63,21 @@ def meters_of(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[str, list[
     return found
 
 
-def _by_node(many: list[Series], dialect: Dialect) -> dict[str, list[Series]]:
+def _by_node(many: list[Series], label: str) -> dict[str, list[Series]]:
     found: dict[str, list[Series]] = {}
     for one in many:
-        found.setdefault(own_node(one.labels, dialect.node_label), []).append(one)
+        found.setdefault(own_node(one.labels, label), []).append(one)
     return found
 
 
 def _measures(labels: Mapping[str, str], source: str, component: str, dialect: Dialect) -> bool:
-    """Whether a series of the component's metric is of this source, and of the component's zone."""
+    """Whether a series of the component's metric is of this source, and of the component's zone.
+
+    A VM that has ended is shown once more, with what it had.
+    """
     names = dialect.energy
+    if labels.get("state", "running") != "running":
+        return False
     if names.zone_label and component in names.zones and labels.get(names.zone_label) != component:
         return False
     meter = labels.get(names.source_label or "", source)

@@ -20,6 +20,15 @@ class Nodes:
     names: frozenset[str]
     by_instance: Mapping[str, str] = field(default_factory=dict)
     by_host: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: frozenset[str] = frozenset()  # targets that are none of these nodes: the hosts of VMs
+
+    @classmethod
+    def of_vms(cls, label: str, energy: Iterable[Labels]) -> Nodes:
+        """The virtual machines of energy series, which are scraped on their hosts; `label` names them."""
+        pairs = {(own_node(labels, label), labels.get(INSTANCE, "")) for labels in energy}
+        names = frozenset(name for name, _ in pairs)
+        hosts = _unambiguous((_host(name), name) for name in names)
+        return cls(label, names, by_host=hosts, elsewhere=frozenset(place for _, place in pairs))
 
     @classmethod
     def of(cls, label: str, energy: Iterable[Labels]) -> Nodes:
@@ -51,6 +60,8 @@ class Nodes:
         found: dict[str, list[int]] = {}
         homeless: list[tuple[int, str]] = []
         for position, labels in enumerate(many):
+            if labels.get(INSTANCE, "") in self.elsewhere and not labels.get(self.label):
+                continue
             node = self.node_of(labels)
             if node is None:
                 homeless.append((position, labels.get(INSTANCE, "")))

@@ -44,7 +44,7 @@ def query(
     with ThreadPoolExecutor(PARALLEL) as pool:
         try:
             energy = _energy_series(server, want, start, end, pool)
-            known = Nodes.of(want.node_label, [labels for many in energy.values() for labels in many])
+            known = want.nodes(labels for many in energy.values() for labels in many)
             asked = _asked_for(server, want, known, energy, nodes, start, end, round(step * 1000), pool)
             _check_energy(server, want, nodes, {one.metric for one in asked})
             found = _download(server, asked, start_ms, end_ms, out, pool)
@@ -90,7 +90,7 @@ def _asked_for(
 
     def look(metric: str) -> Asked:
         selector = known.selector(metric, nodes)
-        if metric in want.foreign:
+        if metric in want.foreign or (want.vm_label and metric in want.features):
             selector = known.narrowed(metric, _series(server, metric, start, end), nodes)
         labels = energy[metric] if metric in energy and not nodes else _series(server, selector, start, end)
         names = {name for one in labels for name in one} - {"__name__"}

@@ -17,12 +17,13 @@ from kepler_train.collect.health.node import NodeHealth, node_health
 from kepler_train.collect.health.series import Health, health_of
 from kepler_train.collect.health.timing import Window, scrape_times
 from kepler_train.collect.meters import Meter, meters_of
-from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.samples import Series, metrics_in, read_series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import Wanted, feature_metrics, wanted
 from kepler_train.errors import DataError
 from kepler_train.spec import RunSpec
+
+_ASCRIBED = "power of virtual machines is what the Kepler of their host ascribes to them by CPU time, it is not metered"
 
 
 def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
@@ -36,7 +37,8 @@ def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
 
 def _no_energy(spec: RunSpec, samples: Path) -> DataError:
     sources = ", ".join(spec.energy_sources)
-    return DataError(f"{samples} has no energy counters of {sources}: choose a source that was collected.")
+    of = f"{sources} for virtual machines" if spec.vm_train else sources
+    return DataError(f"{samples} has no energy counters of {of}: choose a source that was collected.")
 
 
 def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> dict[str, Any]:
@@ -118,8 +120,10 @@ class _Collected:
         self.features: dict[str, dict[str, bool]] = {node: {} for node in windows}
         self.remarks: list[Finding] = []
         self._spec, self._windows = spec, windows
+        if want.vm_label:
+            self.remarks.append(Finding(REMARK, "", _ASCRIBED))
         energy = {metric: read_series(samples, metric) for metric in want.energy}
-        self._nodes = Nodes.of(want.node_label, [one.labels for many in energy.values() for one in many])
+        self._nodes = want.nodes(one.labels for many in energy.values() for one in many)
         for metric, many in energy.items():
             self._look_at(metric, many, ())
         features = _features_by_metric(spec, want.dialect)

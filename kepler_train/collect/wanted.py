@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kepler_train.catalog import Dialect, catalog
+from kepler_train.collect.nodes import Labels, Nodes
 from kepler_train.collect.prometheus import Prometheus
 from kepler_train.errors import DataError, UserError
 from kepler_train.spec import RunSpec
@@ -17,7 +18,8 @@ _OWN_PREFIX = "kepler_"
 class Wanted:
     """The metrics of a run: energy, Kepler's features, features from other exporters, and what names containers.
 
-    Of each list of `names` the labels of one metric are wanted, without samples.
+    Of each list of `names` the labels of one metric are wanted, without samples. With a `vm_label`, the machines are
+    virtual ones, which that label of their energy names.
     """
 
     dialect: str
@@ -26,6 +28,11 @@ class Wanted:
     features: list[str]
     foreign: frozenset[str]
     names: tuple[tuple[str, ...], ...] = ()
+    vm_label: str = ""
+
+    def nodes(self, energy: Iterable[Labels]) -> Nodes:
+        """The machines that energy is of."""
+        return Nodes.of_vms(self.vm_label, energy) if self.vm_label else Nodes.of(self.node_label, energy)
 
     @property
     def metrics(self) -> list[str]:
@@ -37,9 +44,10 @@ def wanted(spec: RunSpec, name: str) -> Wanted:
     """What to ask for, for all feature groups and energy sources of the spec at once."""
     dialect = catalog().dialect(name)
     energy = {
-        prefixed(dialect.energy.metric_of(component), spec)
+        metric
         for source in spec.energy_sources
         for component in catalog().source(source).components
+        if (metric := energy_metric(spec, dialect, component))
     }
     features = {
         metric
@@ -51,7 +59,20 @@ def wanted(spec: RunSpec, name: str) -> Wanted:
     foreign = frozenset(features & (exported | set(spec.thirdparty_metrics)))
     lists = (dialect.names.container, dialect.names.pod) if dialect.names else ()
     names = tuple(tuple(prefixed(metric, spec) for metric in metrics) for metrics in lists)
-    return Wanted(name, dialect.node_label, sorted(energy), sorted(features), foreign, names)
+    return Wanted(
+        name, dialect.node_label, sorted(energy), sorted(features), foreign, names, vm_label_of(spec, dialect)
+    )
+
+
+def energy_metric(spec: RunSpec, dialect: Dialect, component: str) -> str | None:
+    """The metric of the energy of a component: of the node or, in VM training, of virtual machines."""
+    name = dialect.energy.vm_metric_of(component) if spec.vm_train else dialect.energy.metric_of(component)
+    return prefixed(name, spec) if name else None
+
+
+def vm_label_of(spec: RunSpec, dialect: Dialect) -> str:
+    """The label that names virtual machines where their energy is learnt from; else empty."""
+    return dialect.energy.vm_label if spec.vm_train else ""
 
 
 def every_group(third_party: Collection[str]) -> list[str]:

@@ -53,7 +53,7 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[s
         "extractor": spec.extractor,
         "abs_trainers": spec.abs_trainers,
         "dyn_trainers": spec.dyn_trainers,
-        "metric_type": "counter",
+        "metric_type": "vm_metrics" if spec.vm_train else "counter",
         "init_time": start,
         "last_update_time": end,
         "collect_time": end,

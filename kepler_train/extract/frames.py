@@ -19,9 +19,9 @@ from kepler_train.catalog import Dialect, catalog
 from kepler_train.collect.health.clock import steps_by_energy
 from kepler_train.collect.health.refresh import refresh_of
 from kepler_train.collect.meters import Meter, meters_of
-from kepler_train.collect.nodes import Nodes
 from kepler_train.collect.samples import Series
 from kepler_train.collect.schedule import Schedule
+from kepler_train.collect.wanted import wanted
 from kepler_train.errors import DataError
 from kepler_train.extract.aliasing import hidden_refresh
 from kepler_train.extract.clock import Bools, Clock, Windows, steps_at_once, windows_of
@@ -71,7 +71,7 @@ def extractions(samples: Path, spec: RunSpec, dialect_name: str, schedule: Sched
         sources = ", ".join(spec.energy_sources)
         raise DataError(f"The samples have no energy counters of {sources}: choose a source that was collected.")
     metered = [one.labels for own in meters.values() for meter in own for one in meter.series]
-    features = features_of(samples, spec, dialect, Nodes.of(dialect.node_label, metered))
+    features = features_of(samples, spec, dialect, wanted(spec, dialect_name).nodes(metered))
     names = sorted({feature.name for own in features.values() for feature in own})
     for node in sorted(meters):
         yield Extraction(node, meters[node], features[node], names, dialect, schedule, spec)
