@@ -69,5 +69,5 @@ def _with_gaps(rows: pd.DataFrame, column: str) -> tuple[pd.DatetimeIndex, Float
     times = rows["time"].to_numpy()
     values = rows[column].to_numpy(dtype=float)
     steps = np.diff(times)
-    holes = np.flatnonzero(steps > 1.5 * steps.min()) + 1 if len(steps) else np.array([], dtype=int)
+    holes = np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else np.array([], dtype=int)
     return pd.DatetimeIndex(np.insert(times, holes, times[holes - 1])), np.insert(values, holes, np.nan)

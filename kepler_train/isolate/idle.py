@@ -36,8 +36,8 @@ def idle_rows(rows: pd.DataFrame, main: str, seconds: float) -> tuple[pd.DataFra
 
 
 def window_seconds(rows: pd.DataFrame) -> float:
-    """The length of a row's window (s)."""
+    """The usual length of a row's window (s)."""
     steps = rows["time"].diff().dt.total_seconds().dropna()
     if steps.empty:
         raise DataError(f"Node {rows['node'].iloc[0]} has a single row: too little to tell when it was idle.")
-    return float(steps.min())
+    return float(steps.median())
