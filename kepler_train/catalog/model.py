@@ -79,6 +79,7 @@ class EnergyNames(Entry):
     zone_label: str | None = None
     zones: list[str] = []
     add_over: list[str] = []
+    package_label: str | None = None
     starts_at_zero: bool
 
     def metric_of(self, component: str) -> str:

@@ -26,6 +26,12 @@ class Meter:
     series: list[Series]
     sockets: dict[str, list[Series]]  # by the labels that tell parts of the machine apart
 
+    def by_package(self, label: str) -> dict[str, list[Series]]:
+        """The series of each package that a label tells apart; none where there is only one."""
+        names = sorted({one.labels[label] for one in self.series if label in one.labels})
+        found = {name: [one for one in self.series if one.labels.get(label) == name] for name in names}
+        return found if len(found) > 1 else {}
+
     @property
     def kind(self) -> Kind:
         """As the catalog calls it."""

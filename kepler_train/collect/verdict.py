@@ -199,6 +199,14 @@ def _all_left_out(by_node: list[dict[str, list[str]]]) -> dict[str, list[str]]:
     return {name: sorted(features) for name, features in sorted(found.items())}
 
 
+def _nearest(groups: Mapping[str, Any]) -> str:
+    """The group that lacks least, and what it lacks."""
+    lacking = {group: sum(map(len, state["missing"].values())) for group, state in groups.items()}
+    group = min(lacking, key=lambda name: lacking[name])
+    node, reason = next(iter(groups[group]["reasons"].items()))
+    return f"for {group} on node {node or 'without a name'}, {reason}"
+
+
 def check_verdict(spec: RunSpec, found: Mapping[str, Any], *, every_group: bool = True, to_train: bool = False) -> None:
     """Refuse samples from which nothing can be learnt, by the one sentence that matters.
 
@@ -210,9 +218,10 @@ def check_verdict(spec: RunSpec, found: Mapping[str, Any], *, every_group: bool 
         sentence = next(iter(unusable.values()))
         raise DataError(f"{sentence[0].upper()}{sentence[1:]}.")
     window = f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC" if spec.start else ""
-    one_will_do = not every_group and any(state["valid"] for state in found["groups"].values())
+    if not every_group and not any(state["valid"] for state in found["groups"].values()):
+        raise DataError(f"No feature group has all its features{window}: {_nearest(found['groups'])}.")
     for group, state in found["groups"].items():
-        if not state["valid"] and not one_will_do:
+        if not state["valid"] and every_group:
             node, reason = next(iter(state["reasons"].items()))
             raise DataError(
                 f"No data for feature group {group} on node {node or 'without a name'}{window}:"

@@ -91,6 +91,7 @@ class Extraction:
         spec: RunSpec,
     ) -> None:
         self.name, self._schedule, self._features, self._names = name, schedule, features, columns
+        self._meters, self._dialect = meters, dialect
         self._smoothing: Smoothing | None = None
         self._clock = _clock(name, meters)
         refresh, moved = _refresh(self._clock, meters, dialect)
@@ -109,7 +110,7 @@ class Extraction:
         self._totals = {feature.name: self._total(feature) for feature in self._of_containers}
         for feature in self._of_containers:
             self._columns[feature.name] = self.windows.added(self._totals[feature.name]) / self.windows.seconds
-        joules = {f"{meter.name}_power": self._joules(meter) for meter in meters}
+        joules = {f"{meter.name}_power": self._joules(meter.series, meter) for meter in meters}
         self.lag = self._lag(joules, dialect, refresh or 0.0)
         self._watts = {column: self._power(gained) for column, gained in joules.items()}
         for meter in meters:
@@ -145,6 +146,24 @@ class Extraction:
         columns = {name: self._columns.get(name, unknown) for name in self._names} | self._watts
         workloads = label_windows(self.windows.starts, self.windows.ends, self.name, self._schedule)
         kept = {name: values[self._complete] for name, values in columns.items()}
+        return node_rows(self.windows.ends[self._complete], self.name, workloads[self._complete].tolist(), kept)
+
+    def packages(self) -> pa.Table | None:
+        """Power of every component of every package, `<source>/<component>_<package>_power` (W); None with one package.
+
+        Rows are those of the node, whose power is the sum over packages.
+        """
+        label = self._dialect.energy.package_label
+        columns = {
+            f"{meter.name}_{package}_power": self._power(self._joules(series, meter))
+            for meter in self._meters
+            for package, series in (meter.by_package(label).items() if label else ())
+        }
+        if not columns:
+            return None
+        mean = self._smoothing.mean if self._smoothing else np.asarray
+        workloads = label_windows(self.windows.starts, self.windows.ends, self.name, self._schedule)
+        kept = {name: mean(values)[self._complete] for name, values in columns.items()}
         return node_rows(self.windows.ends[self._complete], self.name, workloads[self._complete].tolist(), kept)
 
     def containers(self) -> Iterator[pa.Table]:
@@ -204,10 +223,10 @@ class Extraction:
                 )
         return container_rows(self.windows.ends, window, self.name, batch, container, columns)
 
-    def _joules(self, meter: Meter) -> Floats:
-        """Energy of a component in every step (J)."""
+    def _joules(self, series: list[Series], meter: Meter) -> Floats:
+        """Energy of a component, or of a package of it, in every step (J)."""
         joules = np.zeros(len(self._clock.steps))
-        for one in meter.series:
+        for one in series:
             add_gains(joules, as_counter(one, meter.kind), self._clock, from_birth=False)
         return joules
 

@@ -24,6 +24,7 @@ from kepler_train.steps.plan import run_schedule
 from kepler_train.workspace import Figures, Inputs
 
 NODE, CONTAINERS = "node.parquet", "containers.parquet"
+PACKAGES = "packages.parquet"  # only of machines with several
 # Rows that are made ready at once: the names of containers are long.
 _ROWS = 1 << 17
 
@@ -36,7 +37,9 @@ def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
 
 def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Figures:
     """Write both frames of a folder of samples, containers batch by batch, so that memory does not grow with time."""
-    nodes, rows, dropped = [], 0, 0
+    nodes: list[pa.Table] = []
+    packages: list[pa.Table] = []
+    rows = dropped = 0
     lags: dict[str, dict[str, Any] | None] = {}
     dialect = find_collected_dialect(spec, samples)
     about: dict[str, Any] = {}
@@ -51,6 +54,7 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
                     containers.write_table(table)
                 rows += len(batch)
             nodes.append(_with_words(node.node()))
+            packages += [_with_words(table)] if (table := node.packages()) else []
             dropped += node.dropped
             lags[node.name] = asdict(node.lag) if np.isfinite(node.lag.error) else None
             say(f"extract: {node.name}: {len(nodes[-1])} rows, {node.dropped} windows dropped for gaps or resets")
@@ -62,6 +66,10 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
     every = described(pa.concat_tables(nodes), about)
     with _writer(out / NODE, every.schema) as file:
         file.write_table(every)
+    if packages:
+        parts = described(pa.concat_tables(packages, promote_options="default"), about)
+        with _writer(out / PACKAGES, parts.schema) as file:
+            file.write_table(parts)
     figures: Figures = {"nodes": len(nodes), "rows": len(every), "container_rows": rows, "dropped": dropped}
     return figures | {"lags": lags, "left_out": left_out(every, spec)}
 
