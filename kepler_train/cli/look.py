@@ -14,6 +14,8 @@ from kepler_train.errors import UserError
 from kepler_train.events import say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from kepler_train.spec import RunSpec
 
 
@@ -38,7 +40,6 @@ def plot(
     schedule: o.ScheduleFile = "",
 ) -> None:
     """Draw power and load of every node over time, with the phases of the schedule."""
-    from kepler_train.catalog import catalog
     from kepler_train.export.timeline import plot_timeline
     from kepler_train.steps.pipeline import node_and_containers
 
@@ -51,7 +52,7 @@ def plot(
         spec = _spec(samples, energy_source, feature_group, metric_prefix)
         node, _ = node_and_containers(samples, spec, phases, work)
         with whole_file(place) as file:
-            plot_timeline(node, catalog().group(spec.feature_groups[0]).main or _first_feature(spec), phases, file)
+            plot_timeline(node, _main_feature(spec, node), phases, file)
     say(f"Wrote {place}: {len(node):,} windows of {node['node'].nunique()} node(s), {len(phases.phases)} phases.")
 
 
@@ -71,7 +72,6 @@ def profile(
     Idle is what the schedule calls so; without a schedule, the quietest stretch of the window. Without --feature-group
     the profile serves every group that the query has.
     """
-    from kepler_train.catalog import catalog
     from kepler_train.isolate.profile import background, profile_file
     from kepler_train.steps.pipeline import node_and_containers, only_node
 
@@ -81,8 +81,7 @@ def profile(
         asked = spec if feature_group else _complete_groups(samples, spec)
         frames = node_and_containers(samples, asked, phases, work)
         node, containers = only_node(*frames, o.spec_of(nodes=nodes).nodes)
-        main = catalog().group(spec.feature_groups[0]).main or _first_feature(spec)
-        found = background(node, containers, main, seconds, node_type, phases.machine)
+        found = background(node, containers, _main_feature(spec, node), seconds, node_type, phases.machine)
     place = profile_file(data_path(output), node_type)
     with whole_file(place) as file:
         file.write_text(found.model_dump_json(indent=1), encoding="utf-8")
@@ -119,7 +118,11 @@ def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
     return spec.model_copy(update={"feature_groups": complete or spec.feature_groups})
 
 
-def _first_feature(spec: RunSpec) -> str:
+def _main_feature(spec: RunSpec, node: pd.DataFrame) -> str:
+    """The feature that stands for the load: the main one of the group, or the first where it has no data."""
     from kepler_train.catalog import catalog
+    from kepler_train.extract.columns import columns_of_group
 
-    return catalog().features_of(spec.feature_groups[0])[0]
+    there = columns_of_group(node, spec.feature_groups[0], spec.thirdparty_metrics)
+    main = catalog().group(spec.feature_groups[0]).main
+    return main if main in there else there[0]

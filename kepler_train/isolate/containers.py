@@ -102,6 +102,6 @@ def adds_up(feature: str) -> bool:
 
 
 def pod_of(container: str) -> str:
-    """The pod in a container's id; of Kepler 0.10 and later, which names no pods beside containers, its own name."""
+    """The pod in a container's id `container_id/pod_name/container_name/container_namespace`."""
     parts = container.split("/")
     return parts[1] if len(parts) == 4 else parts[0]
