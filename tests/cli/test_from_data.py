@@ -47,11 +47,11 @@ def test_a_public_frame_trains_models_of_both_output_types(
         code, _, errors = kepler_train(
             "train-from-data",
             *("-i", f"preprocess_{frame}_rapl_CounterOnly", "-p", output_type.lower(), "-fg", "CounterOnly"),
-            *("-ot", output_type, "-e", "rapl-sysfs", "--trainers", "XgboostFitTrainer", "--id", "nx12"),
+            *("-ot", output_type, "-e", "rapl-sysfs", "--trainers", "LinearRegressionTrainer", "--id", "nx12"),
         )
         assert (code, errors) == (0, [])
         home = tmp_path / "models" / output_type.lower()
-        model = home / "rapl-sysfs" / output_type / "CounterOnly" / "XgboostFitTrainer_0"
+        model = home / "rapl-sysfs" / output_type / "CounterOnly" / "LinearRegressionTrainer_0"
         metadata = json.loads((model / "metadata.json").read_text())
         assert metadata["features"] == ["cache_miss", "cpu_cycles", "cpu_instructions"]
         assert (metadata["rows"], metadata["machine_id"]) == (39, "nx12")
