@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import secrets
 import time
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ class Cluster:
 
     def __init__(self, image: str) -> None:
         self.image = image
+        self.access = os.environ["KUBECONFIG"]  # before the tests of Airflow set theirs to the worker's
         self.namespace = f"kepler-train-test-{secrets.token_hex(3)}"
         # Clients of our own, because Airflow's hook sets the process's default to the worker's access; and one for
         # exec alone, because it turns its client's requests into websockets.

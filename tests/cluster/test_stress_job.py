@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -44,7 +45,9 @@ def test_a_job_is_a_phase_as_long_as_it_runs_and_then_gone(cluster: Cluster, tmp
     (tmp_path / "sys" / "devices" / "system" / "cpu").mkdir(parents=True)
     jobs = [part for name in ("ends", "goes-on", "fails") for part in ("--job", f"{name}.yaml")]
     options = [*jobs, "--timeout", "8", "--idle", "0", "--break", "0", "--sysfs", "sys"]
-    subprocess.run([sys.executable, "-m", "kepler_train", "stress", *options], cwd=tmp_path, check=True)
+    environment = {**os.environ, "KUBECONFIG": cluster.access}
+    command = [sys.executable, "-m", "kepler_train", "stress", *options]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     phases: list[dict[str, Any]] = json.loads((tmp_path / "stress.json").read_text())["phases"]
     assert [(phase["load"], phase["status"]) for phase in phases] == [
         ("ends", "done"),
