@@ -83,7 +83,7 @@ def access_to(url: str) -> Access:
         headers[_AUTHORIZATION] = "Basic " + base64.b64encode(":".join(user).encode()).decode()
     if token_file:
         _token(token_file)  # a file that is missing is said now, not at the first request
-    return Access(url, headers, token_file, _authority(), _certificate())
+    return Access(url, headers, token_file, _authority(url), _certificate())
 
 
 def _basic_from_environment() -> tuple[str, str] | None:
@@ -140,9 +140,11 @@ def _headers() -> dict[str, str]:
     return headers
 
 
-def _authority() -> str | bool:
+def _authority(url: str) -> str | bool:
     """The file of trusted authorities; by default those that the system and `requests` know."""
     file = os.environ.get("PROMETHEUS_CA_FILE")
+    if not file and not url.startswith("https:"):
+        return True  # nobody has to be trusted
     if not file:
         # As `requests` looks it up when nothing is said.
         general = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")

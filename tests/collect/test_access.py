@@ -14,6 +14,7 @@ import requests
 import stamina
 from scripted import Reply, Request, error, scripted
 
+from kepler_train.collect.access import access_to
 from kepler_train.collect.prometheus import Prometheus
 from kepler_train.errors import TryAgain, UserError
 from kepler_train.local.prometheus import PrometheusServer
@@ -328,3 +329,12 @@ def test_a_server_of_many_tenants_asks_for_the_tenant(status: int, text: str) ->
 def test_values_of_another_shape_are_one_sentence(body: bytes) -> None:
     with scripted(lambda _: Reply(body)) as server, pytest.raises(UserError):
         Prometheus(server.url).instant("a", 0)
+
+
+def test_certificates_that_are_missing_matter_only_where_somebody_has_to_be_trusted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.crt")
+    access_to("http://prometheus:9090")
+    with pytest.raises(UserError, match=r"no certificates at /nowhere/ca\.crt"):
+        access_to("https://prometheus:9090")
