@@ -2,12 +2,14 @@
 
 An exporter that reads every R seconds, scraped every S > R, shows ⌊S/R⌋ or ⌈S/R⌉ readings in a step: with S = 5 and
 R = 3 the energy of 3, 6, 6, 3, 6, 6 … seconds. No value repeats, so R is not seen directly; but the energy of a step,
-as a share of that of the steps around it, then follows just this pattern, and a load does not.
+as a share of that of the steps around it, then follows just this pattern. It does so in every counter alike, while a
+load that comes and goes as regularly moves some more than others: the steadiest one must show it, and the sum of all.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +18,12 @@ from kepler_train.extract.clock import MOST_STEPS, Bools, stretches
 from kepler_train.extract.counters import Floats
 
 _FEW = 4  # times that a stretch must hold the pattern
-# A pattern is there when its size is that of the refresh but for this share, and this many times its error …
-_SIZE, _SURE = 0.25, 4.0
+# A pattern is there when its size is known to this share of it, and is that of the refresh but for a few errors …
+_KNOWN, _ERRORS, _SIZE = 0.05, 3.0, 0.03
 # … and when so much of what depends on the place in the pattern is the pattern.
-_EXPLAINED = 0.75
+_EXPLAINED = 0.9
+_ABSENT = 0.75  # a size that is surely below this is none
+_MOVING = 0.9  # of the steps in which a counter moves, if it is to be looked at
 _DEVIATION, _OF_MEDIAN = 1.4826, 1.2533  # of normal noise: deviation / median deviation, error of median / of mean
 
 
@@ -35,29 +39,41 @@ class _Fit:
 
     @property
     def seen(self) -> bool:
-        sure = abs(self.size - 1) <= _SIZE and self.size > _SURE * self.error
-        return sure and self.explained >= _EXPLAINED
+        return self.whole and self.explained >= _EXPLAINED
+
+    @property
+    def whole(self) -> bool:
+        return self.error <= _KNOWN and abs(self.size - 1) <= _SIZE + _ERRORS * self.error
 
     @property
     def excluded(self) -> bool:
-        return self.size + _SURE * self.error < 1 - _SIZE
+        return self.size + _ERRORS * self.error < _ABSENT
 
 
-def hidden_refresh(joules: Floats, whole: Bools, interval: float, habit: float | None) -> float | None:
+def hidden_refresh(counters: Sequence[Floats], whole: Bools, interval: float, habit: float | None) -> float | None:
     """The refresh (s) of an exporter that is scraped less often: whole seconds, as people choose them.
 
-    None where every step has the same number of readings; the exporter's habit as long as the data do not exclude it.
+    `counters` are the energy of every step in each of the counters (J). None where every step has the same number of
+    readings; the exporter's habit as long as the data do not exclude it.
     """
     scrape = round(interval)
-    if scrape < 2 or abs(interval - scrape) > 0.01 * interval:
+    moving = [own for own in counters if whole.any() and (own[whole] > 0).mean() >= _MOVING]
+    if scrape < 2 or abs(interval - scrape) > 0.01 * interval or not moving:
         return habit
+    joules = min(moving, key=lambda own: _spread(own[whole]))
     fits = {refresh: _fit(joules, whole, scrape, refresh) for refresh in range(2, scrape) if scrape % refresh}
-    seen = [fit for fit in fits.values() if fit.seen]
+    total = np.sum(moving, axis=0)
+    seen = [fit for fit in fits.values() if fit.seen and _fit(total, whole, scrape, fit.refresh).whole]
     if seen:
         # Half a pattern may look like the whole pattern of another refresh: the whole one is the clearest.
         return float(max(seen, key=lambda fit: fit.unevenness).refresh)
     usual = fits.get(round(habit)) if habit else None
     return None if usual and usual.excluded else habit
+
+
+def _spread(joules: Floats) -> float:
+    low, middle, high = np.quantile(joules, (0.1, 0.5, 0.9))
+    return float((high - low) / middle)
 
 
 def _pattern(scrape: int, refresh: int) -> Floats:

@@ -288,15 +288,16 @@ def _clock(node: str, meters: list[Meter]) -> Clock:
 def _refresh(clock: Clock, meters: list[Meter], dialect: Dialect) -> tuple[float | None, Bools]:
     """How often the exporter reads its counters (s), and the steps in which any of them moved."""
     counters = [one for meter in meters if meter.counter for one in meter.series]
-    joules = np.zeros(len(clock.steps))
-    for one in counters:
-        add_gains(joules, one, clock, from_birth=False)
+    joules = np.zeros((len(counters), len(clock.steps)))
+    for own, one in zip(joules, counters, strict=True):
+        add_gains(own, one, clock, from_birth=False)
     found = refresh_of(counters, clock.interval)
     refresh = found.interval
     if found.at_most or refresh is None:  # every scrape shows another value
         habit = dialect.refresh_seconds
-        refresh = hidden_refresh(joules, clock.whole, clock.interval, habit if (habit or 0) <= clock.interval else None)
-    return refresh, joules > 0 if counters else np.ones(len(clock.steps), dtype=bool)
+        habit = habit if (habit or 0) <= clock.interval else None
+        refresh = hidden_refresh(list(joules), clock.whole, clock.interval, habit)
+    return refresh, joules.sum(axis=0) > 0 if counters else np.ones(len(clock.steps), dtype=bool)
 
 
 def _clock_was_set(meters: list[Meter], windows: Windows) -> Bools:
