@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
 # A window counts when the meter covers at least this share of it: what is missing lowers its power by as much.
 MIN_COVERAGE = 0.99
-# A refresh that lasts this share of a step tells of the whole step.
-_WHOLE_STEP = 0.95
+# A share of the time since the last refresh tells of a step when the two differ by no more than this part of it.
+_WHOLE_STEP = 0.05
 # Containers are worked on in batches of about this much memory (bytes), whatever the length of the window.
 _BATCH = 128 << 20
+# Rows are made ready for about this many windows of containers at once.
+_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,13 @@ class Extraction:
         for feature in self._of_containers:
             self._columns[feature.name] = self.windows.added(self._totals[feature.name]) / self.windows.seconds
         joules = {f"{meter.name}_power": self._joules(meter.series, meter) for meter in meters}
-        self.lag = self._lag(joules, dialect, refresh or 0.0)
+        self.lag = self._lag(joules, refresh or 0.0)
         self._watts = {column: self._power(gained) for column, gained in joules.items()}
         for meter in meters:
             for one in meter.series:
-                self._needs(self._aligned(covered_seconds(as_counter(one, meter.kind), self._clock)))
+                covered = covered_seconds(as_counter(one, meter.kind), self._clock)
+                self._needs(covered)  # work was reset with energy
+                self._needs(self._aligned(covered))
         self._complete &= ~_clock_was_set(meters, self.windows)
         if spec.extractor == "smooth":
             self._smooth()
@@ -167,9 +171,13 @@ class Extraction:
         return node_rows(self.windows.ends[self._complete], self.name, workloads[self._complete].tolist(), kept)
 
     def containers(self) -> Iterator[pa.Table]:
-        """Rows of containers, a batch of containers at a time; at least one batch, which may be empty."""
+        """Rows of containers, some containers at a time; at least one table, which may be empty."""
+        at_once = max(1, _ROWS // max(len(self.windows), 1))
         for batch in self._batches:
-            yield self._rows(batch, {feature.name: self._gained(feature, batch) for feature in self._of_containers})
+            gained = {feature.name: self._gained(feature, batch) for feature in self._of_containers}
+            for first in range(0, max(len(batch), 1), at_once):
+                some = slice(first, first + at_once)
+                yield self._rows(batch[some], {name: own[some] for name, own in gained.items()})
 
     def _divided(self) -> list[list[str]]:
         """All containers, in batches that fit into memory."""
@@ -230,15 +238,16 @@ class Extraction:
             add_gains(joules, as_counter(one, meter.kind), self._clock, from_birth=False)
         return joules
 
-    def _lag(self, joules: dict[str, Floats], dialect: Dialect, refresh: float) -> Lag:
+    def _lag(self, joules: dict[str, Floats], refresh: float) -> Lag:
         """How much later than work the exporter reads energy.
 
         The sums over processes of later Keplers lack what processes did before they ended, so there it is the node's
-        busy share that tells; but a share of the last refresh says nothing of a longer step. Other exporters are
-        scraped at other times and know nothing of it.
+        busy share that tells; but a share of the time since the last refresh says nothing of a longer step, and is
+        shown for a while after that time in shorter ones. Other exporters are scraped at other times and know nothing
+        of it.
         """
-        of_node = [f for f in self._features if f.name in dialect.features.node and f.of_node and f.of_node.share_by]
-        if of_node and refresh < _WHOLE_STEP * self._clock.interval:
+        of_node = [f for f in self._features if f.of_node and f.of_node.kind == "mean"]
+        if of_node and abs(refresh - self._clock.interval) > _WHOLE_STEP * self._clock.interval:
             return UNKNOWN
         own = [self._by_step[feature.name] for feature in of_node]
         own = own or [self._totals[feature.name] for feature in self._of_containers if not feature.third_party]

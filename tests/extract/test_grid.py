@@ -10,6 +10,7 @@ import pytest
 from cells import (
     AXES,
     HOUR,
+    Cell,
     Kept,
     Recording,
     additivity_error,
@@ -21,7 +22,14 @@ from cells import (
     work_error,
 )
 
-CELLS = pairwise_cells()
+PAIRS = pairwise_cells()
+# Gauges of an exporter that is scraped more often than it reads once looked like a lag of its counters.
+HELD = [
+    Cell(True, False, False, True, 1, 1, 1.0, 5.0, "current"),
+    Cell(True, False, True, True, 1, 1, 1.0, 3.0, "current"),
+    Cell(True, False, True, True, 2, 2, 3.0, 5.0, "current"),
+]
+CELLS = [*PAIRS, *(cell for cell in HELD if cell not in PAIRS)]
 
 
 @pytest.fixture(scope="module", params=CELLS, ids=[cell.name for cell in CELLS])
@@ -31,11 +39,11 @@ def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def test_few_cells_hold_every_pair_of_values() -> None:
     assert len(grid()) == 2**7 * 5 * 3
-    assert len(CELLS) < 30
+    assert len(PAIRS) < 30
     names = list(AXES)
     for first in names:
         for second in names[names.index(first) + 1 :]:
-            met = {(getattr(cell, first), getattr(cell, second)) for cell in CELLS}
+            met = {(getattr(cell, first), getattr(cell, second)) for cell in PAIRS}
             assert len(met) == len(AXES[first]) * len(AXES[second])
 
 
