@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.collect.nodes import Labels, Nodes
-from kepler_train.collect.prometheus import Prometheus
 from kepler_train.errors import DataError, UserError
 from kepler_train.spec import RunSpec
+
+if TYPE_CHECKING:
+    from kepler_train.collect.prometheus import Prometheus  # who only reads samples needs no HTTP
 
 _OWN_PREFIX = "kepler_"
 
