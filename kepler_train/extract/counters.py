@@ -11,8 +11,8 @@ Floats = npt.NDArray[np.float64]
 def increments(values: Floats) -> Floats:
     """What a counter gained between consecutive samples; a reset counts the new value once."""
     steps = values[1:] - values[:-1]
-    resets = steps < 0
-    if resets.any():
+    if steps.min(initial=0.0) < 0:
+        resets = steps < 0
         steps[resets] = values[1:][resets]
     return steps
 

@@ -7,6 +7,8 @@ to move evenly between its samples, so that for any steps Σ gains = last − fi
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from kepler_train.collect.samples import LATE, Series
@@ -50,8 +52,10 @@ def covered_seconds(series: Series, clock: Clock) -> Floats:
 
 def _known(series: Series) -> tuple[Floats, Floats]:
     """The samples that are numbers."""
+    if math.isfinite(np.add.reduce(series.values)):  # the sum is no number if any of them is none
+        return series.times, series.values
     known = np.isfinite(series.values)
-    return (series.times, series.values) if known.all() else (series.times[known], series.values[known])
+    return series.times[known], series.values[known]
 
 
 def _in_step(times: Floats, first: int, clock: Clock) -> bool:
