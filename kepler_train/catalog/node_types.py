@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kepler_train.catalog.node_attributes import WEIGHTS, NodeAttributes, similarity
 from kepler_train.errors import UserError
 
-FILE_NAME = "node_type_index.json"
-
 
 class NodeType(BaseModel):
     """Machines of equal attributes: the attributes, and the ids of the machines."""

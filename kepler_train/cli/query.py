@@ -115,18 +115,16 @@ def _check_names(output: str, form: Format, benchmark: str, window: str, machine
 def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | None:
     """The machine that was measured, as its stress run says or, without one, its exporters; never this one."""
     from kepler_train.collect.benchmark import stressed_machine
-    from kepler_train.collect.machine_query import machines_at
-    from kepler_train.collect.prometheus import Prometheus
+    from kepler_train.steps.machines import exported_machines
 
     if benchmark_window and (machine := stressed_machine(named(benchmark_window, ".json"))):
         return machine
     not_written = f"{named(spec.machine_id, '.json')} is not written, `kepler-train machine` makes it on the machine"
     try:
-        machines = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
+        chosen = exported_machines(spec)
     except DataError as error:
         warn(f"{error} So {not_written}.")
         return None
-    chosen = {node: machine for node, machine in machines.items() if not spec.nodes or node in spec.nodes}
     kinds = set(chosen.values())
     if len(kinds) > 1:
         warn(f"{', '.join(chosen)} are {len(kinds)} kinds of machines: choose one with --node, for {not_written}.")

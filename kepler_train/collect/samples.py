@@ -206,11 +206,6 @@ def _doubled(content: pa.Table) -> npt.NDArray[np.int64]:
     return as_numpy(content.column(DOUBLED), np.int64) if there else np.zeros(len(content), np.int64)
 
 
-def doubled_in(folder: Path, metric: str) -> int:
-    """How many samples of a metric were dropped because their series had one of the same time."""
-    return sum(one.doubled for one in read_series(folder, metric))
-
-
 def metrics_in(folder: Path) -> list[str]:
     """The metrics that were collected."""
     return sorted(file.stem for file in folder.glob("*.parquet"))

@@ -147,10 +147,7 @@ class Extraction:
     def node(self) -> pa.Table:
         """Rows of the node."""
         unknown = np.full(len(self.windows), np.nan)  # a feature that only other nodes have
-        columns = {name: self._columns.get(name, unknown) for name in self._names} | self._watts
-        workloads = label_windows(self.windows.starts, self.windows.ends, self.name, self._schedule)
-        kept = {name: values[self._complete] for name, values in columns.items()}
-        return node_rows(self.windows.ends[self._complete], self.name, workloads[self._complete].tolist(), kept)
+        return self._node_rows({name: self._columns.get(name, unknown) for name in self._names} | self._watts)
 
     def packages(self) -> pa.Table | None:
         """Power of every component of every package, `<source>/<component>_<package>_power` (W); None with one package.
@@ -166,8 +163,12 @@ class Extraction:
         if not columns:
             return None
         mean = self._smoothing.mean if self._smoothing else np.asarray
+        return self._node_rows({name: mean(values) for name, values in columns.items()})
+
+    def _node_rows(self, columns: dict[str, Floats]) -> pa.Table:
+        """A row for every window that is complete."""
         workloads = label_windows(self.windows.starts, self.windows.ends, self.name, self._schedule)
-        kept = {name: mean(values)[self._complete] for name, values in columns.items()}
+        kept = {name: values[self._complete] for name, values in columns.items()}
         return node_rows(self.windows.ends[self._complete], self.name, workloads[self._complete].tolist(), kept)
 
     def containers(self) -> Iterator[pa.Table]:
@@ -317,11 +318,6 @@ def _clock_was_set(meters: list[Meter], windows: Windows) -> Bools:
         before = windows.clock.times[windows.clock.times < step.time][-1]
         found |= (windows.ends > before) & (windows.starts < step.time)
     return found
-
-
-def _counters(meter: Meter) -> list[Series]:
-    """The counters of energy (J) of a meter; one that shows power (W) is integrated."""
-    return [as_counter(one, "counter" if meter.counter else "gauge") for one in meter.series]
 
 
 def _running(gained: Floats) -> Floats:

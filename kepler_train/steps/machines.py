@@ -18,17 +18,22 @@ MACHINES = "machines.json"
 ANY_NODE = ""
 
 
+def exported_machines(spec: RunSpec) -> dict[str, MachineSpec]:
+    """The machine of each node of a run as its exporters describe it at the end of the window."""
+    found = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
+    return {node: machine for node, machine in found.items() if not spec.nodes or node in spec.nodes}
+
+
 def measured_machines(spec: RunSpec, schedule: Schedule) -> dict[str, MachineSpec]:
     """What is known of the machine of each node; never the machine that asks.
 
     The machine that a stress run describes is that of its nodes, or of all when it names none.
     """
     try:
-        found = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
+        found = exported_machines(spec)
     except DataError as error:
         warn(str(error))
         found = {}
-    found = {node: machine for node, machine in found.items() if not spec.nodes or node in spec.nodes}
     if schedule.machine:
         stressed = {phase.node for phase in schedule.phases} - {ANY_NODE} or set(found) or {ANY_NODE}
         found |= dict.fromkeys(stressed, schedule.machine)

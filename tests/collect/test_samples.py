@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from kepler_train.collect.decoding import Samples
 from kepler_train.collect.samples import (
     Series,
-    doubled_in,
     read_series,
     schema,
     series_in_parts,
@@ -79,7 +78,7 @@ def test_the_chunks_of_a_series_become_one_series(
         assert [values for *_, values, _ in found] == [times for _, times, *_ in found]
         rows = sum(map(len, chunks))
         again = sum(len(times) - len(set(times)) for times in expected.values())  # two rows with one time
-        assert doubled_in(Path(name), METRIC) == rows + again
+        assert sum(one.doubled for one in read_series(Path(name), METRIC)) == rows + again
         assert told(list(series_in_parts(Path(name), METRIC, most))) == found
 
 

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from simulated import SOURCE, write_node
 
-from kepler_train.cli import main
 from kepler_train.cli.look import profile
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import UserError
@@ -52,25 +51,11 @@ def models(measured: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def kepler_train(
-    measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> KeplerTrain:
-    """`kepler-train …` in a folder with the query."""
-    monkeypatch.chdir(tmp_path)
+def typed(kepler_train: Callable[..., Ended], measured: Path, tmp_path: Path) -> KeplerTrain:
+    """`kepler-train …` as one line, in a folder with the query."""
     for name in ("kepler_query", "schedule.json"):
         (tmp_path / name).symlink_to(measured / name)
-
-    def run(line: str) -> Ended:
-        monkeypatch.setattr("sys.argv", ["kepler-train", *line.split()])
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
-        return code, out.splitlines(), err.splitlines()
-
-    return run
+    return lambda line: kepler_train(*line.split())
 
 
 def removed(lines: list[str]) -> str:
@@ -78,25 +63,25 @@ def removed(lines: list[str]) -> str:
     return next(line for line in lines if " removes from node-0" in line)
 
 
-def test_a_profile_by_any_name_removes_the_same(kepler_train: KeplerTrain, measured: Path, tmp_path: Path) -> None:
-    code, lines, _ = kepler_train("isolate -o none")
+def test_a_profile_by_any_name_removes_the_same(typed: KeplerTrain, measured: Path, tmp_path: Path) -> None:
+    code, lines, _ = typed("isolate -o none")
     assert (code, lines[1].startswith("isolate: min, because there is no profile of node type 0")) == (0, True)
     shutil.copytree(measured / "profiles", tmp_path / "profiles")
-    _, stored, _ = kepler_train("isolate -fg Basic -o a")  # a profile serves every group of the query
+    _, stored, _ = typed("isolate -fg Basic -o a")  # a profile serves every group of the query
     assert stored[1].startswith("isolate: profile, because there is a profile of node type 0")
     shutil.move("profiles", "kept")
     for name in ("kept", "kept/node_type_0.json", "kept/node_type_0", str(tmp_path / "kept")):
-        code, lines, errors = kepler_train(f"isolate -fg Basic -o b --isolator profile --profile {name}")
+        code, lines, errors = typed(f"isolate -fg Basic -o b --isolator profile --profile {name}")
         assert (code, errors, removed(lines)) == (0, [], removed(stored))
     assert pd.read_parquet("a.parquet").equals(pd.read_parquet("b.parquet"))
 
 
 def test_a_query_made_at_idle_is_a_profile_too(
-    kepler_train: KeplerTrain, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    typed: KeplerTrain, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     quiet = write_node(tmp_path_factory.mktemp("quiet"), hours=0.25, idle=3600)  # nothing but background
     shutil.copytree(quiet / "kepler_query", tmp_path / "idle")
-    code, lines, errors = kepler_train("isolate --profile idle -o a")
+    code, lines, errors = typed("isolate --profile idle -o a")
     assert (code, errors) == (0, [])
     assert any(
         line.startswith("isolate: profile, because there is a profile of node type 0, of 900 s") for line in lines
@@ -108,20 +93,20 @@ def test_a_query_made_at_idle_is_a_profile_too(
 
 
 def test_a_model_explains_the_background(
-    kepler_train: KeplerTrain, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    typed: KeplerTrain, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(models / "base", tmp_path / "models/base")
     asked = "--isolator trainer --abs-pipeline-name base --target-hints stress-"
-    code, lines, errors = kepler_train(f"isolate -fg Basic -o a {asked}")
+    code, lines, errors = typed(f"isolate -fg Basic -o a {asked}")
     assert (code, errors) == (0, [])
     assert removed(lines).startswith("isolate: trainer removes from node-0 for Basic: rapl-sysfs/package ")
     rows = pd.read_parquet("a.parquet")
     assert {name.split("/")[1][:7] for name in rows["id"] if name != UNATTRIBUTED} == {"stress-"}
-    code, _, _ = kepler_train(f"isolate -fg Basic -o b {asked} --bg-hints stress")  # both given: the target's decide
+    code, _, _ = typed(f"isolate -fg Basic -o b {asked} --bg-hints stress")  # both given: the target's decide
     assert code == 0
     assert pd.read_parquet("b.parquet").equals(rows)
     monkeypatch.setattr("kepler_train.steps.evaluate.passes_gate", lambda *_: True)
-    code, _, errors = kepler_train(f"train -p dyn -ot DynPower -fg Basic {asked} {LINEAR}")
+    code, _, errors = typed(f"train -p dyn -ot DynPower -fg Basic {asked} {LINEAR}")
     assert (code, errors) == (0, [])
     assert json.loads(Path("models/dyn/metadata.json").read_text())["isolator"] == "trainer"
     report = Path("models/dyn/README.md").read_text()
@@ -151,12 +136,12 @@ def test_a_model_explains_the_background(
     ],
 )
 def test_what_cannot_work_is_one_sentence(
-    line: str, code: int, words: str, kepler_train: KeplerTrain, measured: Path, tmp_path: Path
+    line: str, code: int, words: str, typed: KeplerTrain, measured: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong").mkdir()
     shutil.copy(measured / "profiles/node_type_0.json", tmp_path / "wrong/node_type_4.json")
     (tmp_path / "broken.json").write_text('{"node_type": 0}')
-    ended, _, errors = kepler_train(f"isolate -o out {line}")
+    ended, _, errors = typed(f"isolate -o out {line}")
     assert (ended, len(errors)) == (code, 1)
     assert words in errors[0]
     assert not (tmp_path / "out.parquet").exists()
@@ -164,19 +149,19 @@ def test_what_cannot_work_is_one_sentence(
 
 @pytest.mark.parametrize("hints", ["--target-hints nothing", "--target-hints .*", "--bg-hints nothing", "--bg-hints ."])
 def test_hints_that_tell_nothing_apart_are_one_sentence(
-    hints: str, kepler_train: KeplerTrain, models: Path, monkeypatch: pytest.MonkeyPatch
+    hints: str, typed: KeplerTrain, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODEL_PATH", str(models))
-    code, _, errors = kepler_train(f"isolate -o out --isolator trainer --abs-pipeline-name base {hints}")
+    code, _, errors = typed(f"isolate -o out --isolator trainer --abs-pipeline-name base {hints}")
     assert (code, len(errors), " pod" in errors[0]) == (2, 1, True)
 
 
 def test_a_pipeline_without_the_group_is_one_sentence(
-    kepler_train: KeplerTrain, models: Path, monkeypatch: pytest.MonkeyPatch
+    typed: KeplerTrain, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODEL_PATH", str(models))
     asked = "--isolator trainer --abs-pipeline-name base --target-hints stress"
-    code, _, errors = kepler_train(f"isolate -o out -fg CounterOnly {asked}")
+    code, _, errors = typed(f"isolate -o out -fg CounterOnly {asked}")
     assert (code, errors) == (
         2,
         [
