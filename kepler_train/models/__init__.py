@@ -3,12 +3,15 @@
 from kepler_train.models.artifact import PowerModel, load_model, save_model
 from kepler_train.models.component import ComponentModel, Matrix, Watts
 from kepler_train.models.linear import LinearModel
+from kepler_train.models.narrow import Fitted, NarrowModel
 from kepler_train.models.trees import TreesModel
 
 __all__ = [
     "ComponentModel",
+    "Fitted",
     "LinearModel",
     "Matrix",
+    "NarrowModel",
     "PowerModel",
     "TreesModel",
     "Watts",

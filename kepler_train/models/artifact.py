@@ -10,59 +10,77 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.models.component import ComponentModel, Matrix, Watts
-from kepler_train.models.linear import LinearModel
-from kepler_train.models.trees import TreesModel
+from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.kinds import load_component
+from kepler_train.models.narrow import Fitted
 from kepler_train.workspace.manifest import sha256_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 METADATA, WEIGHTS = "metadata.json", "weight.json"
 # A saved model may differ from the trained one by at most this (W), or this share.
 PARITY_WATTS, PARITY_SHARE = 0.01, 1e-4
 
-ModelClass = Literal["scikit", "xgboost"]
-_KINDS: dict[str, type[LinearModel] | type[TreesModel]] = {"scikit": LinearModel, "xgboost": TreesModel}
-
 
 @dataclass(frozen=True)
 class PowerModel:
-    """One model per component, over the same features."""
+    """One model per component, each over features of its own."""
 
     trainer: str
-    model_class: ModelClass
     node_type: int
-    features: list[str]
-    components: Mapping[str, ComponentModel]
+    components: Mapping[str, Fitted]
 
     @property
     def name(self) -> str:
         """`<trainer>_<node type>`."""
         return f"{self.trainer}_{self.node_type}"
 
+    @property
+    def features(self) -> list[str]:
+        """Every feature that a component looks at."""
+        return sorted({feature for fitted in self.components.values() for feature in fitted.features})
+
+    @property
+    def model_class(self) -> ModelClass:
+        """How clients of other tools read the model, when all its components are read alike."""
+        classes = {fitted.model.model_class for fitted in self.components.values()}
+        return classes.pop() if len(classes) == 1 else "kepler-train"
+
     def predict(self, frame: pd.DataFrame) -> dict[str, Watts]:
         """Power (W) by component for every row; the frame's columns may come in any order."""
         missing = [feature for feature in self.features if feature not in frame.columns]
         if missing:
             raise UserError(f"The model {self.name} needs {', '.join(missing)}, which the data do not have.")
-        X: Matrix = frame[self.features].to_numpy(dtype=np.float64)
-        return {component: model.predict(X) for component, model in self.components.items()}
+        return {
+            component: fitted.model.predict(_matrix(frame, fitted)) for component, fitted in self.components.items()
+        }
+
+
+def _matrix(frame: pd.DataFrame, fitted: Fitted) -> Matrix:
+    return frame[fitted.features].to_numpy(dtype=np.float64)
 
 
 def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
     """Write the folder, load it again, and refuse it unless it predicts what the trained model predicts on `rows`."""
     folder.mkdir(parents=True)
     files = {}
-    for component, part in model.components.items():
-        part.save(folder / f"{component}.json")
-        files[component] = {"model_file": f"{component}.json", "features": model.features, "fe_files": []}
+    for component, fitted in model.components.items():
+        name = f"{component}{fitted.model.suffix}"
+        fitted.model.save(folder / name)
+        files[component] = {
+            "model_file": name,
+            "kind": fitted.model.kind,
+            "features": fitted.features,
+            "fe_files": [],
+        }
     _write(folder / f"{model.name}.json", files)
-    _write(folder / WEIGHTS, weight_file(model, metadata.get("machine_spec", {})))
+    if weights := weight_file(model, metadata.get("machine_spec", {})):
+        _write(folder / WEIGHTS, weights)
     written = sorted(folder.iterdir())
     own = {
         "schema_version": SCHEMA_VERSION,
@@ -85,13 +103,17 @@ def load_model(folder: Path) -> PowerModel:
     if metadata.get("schema_version") != SCHEMA_VERSION:
         raise UserError(f"{folder} was written by another version of kepler-train: it cannot be read by this one.")
     try:
-        kind, features = _KINDS[metadata["model_class"]], metadata["features"]
         files = _read(_unchanged(folder, metadata["model_file"], metadata))
         components = {
-            name: kind.load(_unchanged(folder, entry["model_file"], metadata), len(features))
+            name: Fitted(
+                entry["features"],
+                load_component(
+                    entry["kind"], _unchanged(folder, entry["model_file"], metadata), len(entry["features"])
+                ),
+            )
             for name, entry in files.items()
         }
-        return PowerModel(metadata["trainer"], metadata["model_class"], metadata["node_type"], features, components)
+        return PowerModel(metadata["trainer"], metadata["node_type"], components)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{folder} is not the folder of a model: {error} is missing or wrong.") from None
 
@@ -105,9 +127,18 @@ def _unchanged(folder: Path, name: str, metadata: Mapping[str, Any]) -> Path:
     return file
 
 
-def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What Kepler reads directly. Without `model_name` Kepler takes a curve for a linear model, or panics."""
-    entries = {component: part.weights(model.features) for component, part in model.components.items()}
+def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What Kepler reads directly; None when a component is of a kind that Kepler does not have.
+
+    Without `model_name` Kepler takes a curve for a linear model, or panics.
+    """
+    entries = {
+        component: weights
+        for component, fitted in model.components.items()
+        if (weights := fitted.model.weights(fitted.features)) is not None
+    }
+    if len(entries) < len(model.components):
+        return None
     return {"model_name": model.name, "machine_spec": dict(machine_spec)} | entries
 
 

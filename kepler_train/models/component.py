@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 Matrix = npt.NDArray[np.float64]  # a row per window, a column per feature, unscaled (1/s)
 Watts = npt.NDArray[np.float64]
+# What clients of other tools call the ways to read a model; what they do not know is kepler-train's own.
+ModelClass = Literal["scikit", "curvefit", "xgboost", "kepler-train"]
 
 
 class ComponentModel(Protocol):
     """What every kind of model can do."""
 
+    kind: ClassVar[str]  # the name in `kinds` that its file is read by
+    suffix: ClassVar[str]  # of its file
+    model_class: ClassVar[ModelClass]
+
     def predict(self, X: Matrix) -> Watts:
         """Power (W) of every row."""
 
     def save(self, file: Path) -> None:
-        """Write the model as JSON; loading it gives the same predictions and runs no code."""
+        """Write the model; loading it gives the same predictions and runs no code."""
 
-    def weights(self, features: list[str]) -> dict[str, Any]:
-        """The entry of Kepler's weight file for this component."""
+    @classmethod
+    def load(cls, file: Path, features: int) -> Self:
+        """Read what `save` wrote for so many features; refuse anything else in one sentence."""
+
+    def weights(self, features: list[str]) -> dict[str, Any] | None:
+        """The entry of Kepler's weight file for this component; None when Kepler has no such model."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kepler_train.errors import UserError
-from kepler_train.models.component import Matrix, Watts
+from kepler_train.models.component import Matrix, ModelClass, Watts
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,10 @@ class LinearModel:
     bias: float
     weight: Watts
     scale: Watts
+
+    kind: ClassVar[str] = "linear"
+    suffix: ClassVar[str] = ".json"
+    model_class: ClassVar[ModelClass] = "scikit"
 
     def predict(self, X: Matrix) -> Watts:
         """Power (W) of every row."""

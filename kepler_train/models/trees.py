@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from kepler_train.errors import UserError
-from kepler_train.models.component import Matrix, Watts
+from kepler_train.models.component import Matrix, ModelClass, Watts
 
 if TYPE_CHECKING:
     import xgboost
@@ -25,6 +25,10 @@ class TreesModel:
     """An XGBoost booster; trees need no scaling."""
 
     booster: xgboost.Booster
+
+    kind: ClassVar[str] = "trees"
+    suffix: ClassVar[str] = ".json"
+    model_class: ClassVar[ModelClass] = "xgboost"
 
     def predict(self, X: Matrix) -> Watts:
         """Power (W) of every row."""

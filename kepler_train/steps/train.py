@@ -13,14 +13,15 @@ from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
 from kepler_train.extract.columns import columns_of_group
 from kepler_train.isolate.isolation import attributed, isolated_node
-from kepler_train.models import PowerModel, save_model
+from kepler_train.models import Fitted, PowerModel, save_model
 from kepler_train.spec import RunSpec
-from kepler_train.steps.extract import NODE
+from kepler_train.steps.frames import read_node_rows
 from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import held_out
 from kepler_train.train.protocols import workloads_or_blocks
 from kepler_train.train.trainer import trainer as find_trainer
+from kepler_train.train.training_set import training_set
 from kepler_train.workspace import Figures, Inputs
 
 HELD_OUT, MODEL = "held_out.parquet", "model"
@@ -39,9 +40,9 @@ def train_part(
     Without a list of features they are those of the feature group that have data.
     """
     source, output_type, group, trainer = part.split("/")
-    frame = pd.read_parquet(extracted / NODE if output_type == "AbsPower" else isolated / isolated_node(group))
+    frame = read_node_rows(extracted) if output_type == "AbsPower" else pd.read_parquet(isolated / isolated_node(group))
     containers = isolated / attributed(group)
-    machine = common_machine(read_machines(extracted), spec.nodes or frame["node"].unique())
+    machine = common_machine(read_machines(extracted), set(frame["node"]) & set(spec.nodes or frame["node"]))
     return train_one(frame, containers, machine, spec, source, output_type, group, trainer, out, features)
 
 
@@ -67,14 +68,13 @@ def train_one(
         f"train: {trainer_name} for {output_type} of {source} on {group}: {len(rows)} rows,"
         f" {rows['workload'].nunique()} workloads, {len(features)} features"
     )
-    predictions = held_out(trainer, rows, features, power, intercept, spec.folds, spec.seed)
+    predictions = held_out(trainer, rows, features, power, group, intercept, spec.folds, spec.seed)
     predictions.to_parquet(out / HELD_OUT, index=False)
-    X = rows[features].to_numpy(dtype=float)
-    components = {
-        component: trainer.fit(X, rows[column].to_numpy(dtype=float), intercept=intercept, seed=spec.seed)
-        for component, column in power.items()
-    }
-    model = PowerModel(trainer_name, trainer.model_class, spec.node_type, features, components)
+    components = {}
+    for component, column in power.items():
+        data = training_set(rows, features, component, column, group, intercept=intercept, seed=spec.seed)
+        components[component] = Fitted.on(features, trainer.fit(data))
+    model = PowerModel(trainer_name, spec.node_type, components)
     metadata: dict[str, Any] = {
         "output_type": output_type,
         "energy_source": source,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from kepler_train.errors import UserError, unknown_name
 
 if TYPE_CHECKING:  # the names are asked for where no model is fitted
-    from kepler_train.models import ComponentModel, Matrix, Watts
-    from kepler_train.models.artifact import ModelClass
+    from kepler_train.models import ComponentModel, NarrowModel
+    from kepler_train.train.training_set import TrainingSet
 
 # By name, with the module that is imported when the trainer is used.
 TRAINERS = {
@@ -22,12 +22,15 @@ class Trainer(Protocol):
     """Fits a model of one component."""
 
     name: ClassVar[str]
-    model_class: ClassVar[ModelClass]
     # Whether DynPower predictions of containers add up to the prediction for their node by construction.
     additive: ClassVar[bool]
+    # Whether `fit` goes on from a model that it is given, rather than starting afresh.
+    continues: ClassVar[bool]
+    # How many earlier windows it wants to see: their features are columns too, `cpu_cycles@-1` and so on.
+    lags: ClassVar[int]
 
-    def fit(self, X: Matrix, y: Watts, *, intercept: bool, seed: int) -> ComponentModel:
-        """Learn watts from features; without intercept, no work is 0 W."""
+    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:
+        """Learn watts from features, going on from the model `before` where the method can."""
 
 
 def check_trainer(name: str) -> None:

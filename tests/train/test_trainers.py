@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fitting import training_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.models import PowerModel
+from kepler_train.models import Fitted, PowerModel
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import held_out
 from kepler_train.train.linear import LinearRegressionTrainer
@@ -42,14 +43,14 @@ def rows(count: int, workloads: list[str], seed: int = 0) -> pd.DataFrame:
 def test_linear_finds_the_coefficients_that_made_the_data(bias: float) -> None:
     chance = np.random.default_rng(1)
     X = chance.uniform(0, [4000, 9e9, 5e6], (400, 3))
-    model = LinearRegressionTrainer().fit(X, bias + X @ [0.03, 2e-8, 0.0], intercept=bias > 0, seed=0)
+    model = LinearRegressionTrainer().fit(training_rows(X, bias + X @ [0.03, 2e-8, 0.0], intercept=bias > 0))
     assert model.bias == pytest.approx(bias, abs=1e-8)
     np.testing.assert_allclose(model.weight / model.scale, [0.03, 2e-8, 0.0], rtol=1e-9, atol=1e-15)
 
 
 def test_linear_says_zero_where_more_work_seems_to_save_power() -> None:
     X = np.linspace(0, 100, 50)[:, None]
-    model = LinearRegressionTrainer().fit(X, 50 - 0.4 * X[:, 0], intercept=True, seed=0)
+    model = LinearRegressionTrainer().fit(training_rows(X, 50 - 0.4 * X[:, 0]))
     assert model.weight.tolist() == [0.0]
     assert model.bias == pytest.approx(30.0)  # the mean
 
@@ -60,7 +61,7 @@ def test_linear_never_goes_below_zero_for_any_work(seed: int, intercept: bool) -
     chance = np.random.default_rng(seed)
     X = chance.exponential(10.0 ** chance.integers(0, 12), (30, 4)) * chance.integers(0, 2, (30, 4))
     y = chance.normal(0, 100, 30)  # also watts that make no sense
-    model = LinearRegressionTrainer().fit(X, y, intercept=intercept, seed=0)
+    model = LinearRegressionTrainer().fit(training_rows(X, y, intercept=intercept))
     anything = np.vstack([np.zeros(4), X, chance.exponential(1e15, (20, 4))])
     assert (model.predict(anything) >= 0).all()
     assert intercept or model.predict(np.zeros((1, 4))).tolist() == [0.0]
@@ -70,19 +71,19 @@ def test_linear_never_goes_below_zero_for_any_work(seed: int, intercept: bool) -
 @pytest.mark.parametrize("power", [0.0, 42.0])
 def test_a_component_that_never_changes_is_learnt_as_it_is(name: str, power: float) -> None:
     X = np.random.default_rng(0).uniform(0, 100, (60, 2))
-    model = trainer(name).fit(X, np.full(60, power), intercept=True, seed=0)
+    model = trainer(name).fit(training_rows(X, np.full(60, power)))
     np.testing.assert_allclose(model.predict(X), power, atol=0.01)
 
 
 @pytest.mark.parametrize("name", sorted(TRAINERS))
 def test_features_that_never_move_are_no_obstacle(name: str) -> None:
-    model = trainer(name).fit(np.zeros((60, 2)), np.full(60, 7.0), intercept=True, seed=0)
+    model = trainer(name).fit(training_rows(np.zeros((60, 2)), np.full(60, 7.0)))
     np.testing.assert_allclose(model.predict(np.zeros((3, 2))), 7.0, atol=0.01)
 
 
 def test_trees_follow_a_curve_and_stay_flat_beyond_it() -> None:
     x = np.linspace(0, 16, 2000)
-    model = XgboostFitTrainer().fit(x[:, None], 20 + 60 * (x / 16) ** 0.5, intercept=True, seed=0)
+    model = XgboostFitTrainer().fit(training_rows(x[:, None], 20 + 60 * (x / 16) ** 0.5))
     np.testing.assert_allclose(model.predict(np.array([[4.0], [9.0]])), [50, 65], rtol=0.02)
     assert model.predict(np.array([[1e6]]))[0] == pytest.approx(80, rel=0.02)
     assert (model.predict(np.array([[-5.0], [0.0]])) >= 0).all()
@@ -91,7 +92,7 @@ def test_trees_follow_a_curve_and_stay_flat_beyond_it() -> None:
 def test_the_same_seed_gives_the_same_trees() -> None:
     data = rows(200, ["cpu"])
     X, y = data[FEATURES].to_numpy(), data["package"].to_numpy()
-    first, second = (XgboostFitTrainer().fit(X, y, intercept=True, seed=3).predict(X) for _ in range(2))
+    first, second = (XgboostFitTrainer().fit(training_rows(X, y, intercept=True, seed=3)).predict(X) for _ in range(2))
     assert (first == second).all()
 
 
@@ -104,8 +105,8 @@ def test_linear_adds_up_and_trees_do_not(tmp_path: Path) -> None:
     errors = {}
     for name in TRAINERS:
         learnt = trainer(name)
-        part = learnt.fit(X, y, intercept=False, seed=0)
-        model = PowerModel(name, learnt.model_class, 0, FEATURES, {"package": part})
+        part = learnt.fit(training_rows(X, y, intercept=False))
+        model = PowerModel(name, 0, {"package": Fitted.on(FEATURES, part)})
         errors[name] = additivity_error(model, tmp_path / "containers.parquet")["package"]
         assert learnt.additive == (errors[name] < 1e-9)
     assert errors["XgboostFitTrainer"] > 1  # W
@@ -118,18 +119,20 @@ def test_a_trainer_that_is_not_there_is_said_to_be_so() -> None:
 
 def test_too_few_rows_to_hold_any_out_are_refused() -> None:
     with pytest.raises(DataError, match="15 rows are too few to hold out 8 parts"):
-        held_out(LinearRegressionTrainer(), rows(15, ["cpu"]), FEATURES, {"package": "package"}, True, 8, 0)
+        held_out(LinearRegressionTrainer(), rows(15, ["cpu"]), FEATURES, {"package": "package"}, "BPFOnly", True, 8, 0)
 
 
 def test_one_workload_alone_is_judged_by_time_but_not_as_an_unseen_load() -> None:
-    found = held_out(LinearRegressionTrainer(), rows(64, ["cpu"]), FEATURES, {"package": "package"}, True, 8, 0)
+    found = held_out(
+        LinearRegressionTrainer(), rows(64, ["cpu"]), FEATURES, {"package": "package"}, "BPFOnly", True, 8, 0
+    )
     assert found["protocol"].unique().tolist() == ["shuffled", "blocked"]
 
 
 def test_every_row_is_held_out_once_by_each_protocol_and_idle_never_as_a_load() -> None:
     data = rows(96, ["idle", "cpu", "vm"])
     power = {"package": "package", "uncore": "uncore"}
-    found = held_out(LinearRegressionTrainer(), data, FEATURES, power, True, 8, 0)
+    found = held_out(LinearRegressionTrainer(), data, FEATURES, power, "BPFOnly", True, 8, 0)
     counted = found.groupby(["protocol", "component"])["time"].agg(["size", "nunique"])
     for protocol, expected in (("shuffled", 96), ("blocked", 96), ("leave-one-workload-out", 64)):
         assert (counted.loc[protocol] == expected).all(axis=None)
