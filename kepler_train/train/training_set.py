@@ -57,7 +57,7 @@ def training_set(
         frame[features].to_numpy(dtype=np.float64),
         frame[column].to_numpy(dtype=np.float64),
         frame["workload"].to_numpy(dtype=object),
-        (frame["time"] - _EPOCH).dt.total_seconds().to_numpy(dtype=np.float64),
+        np.asarray((frame["time"] - _EPOCH).dt.total_seconds(), dtype=np.float64),
         component,
         features.index(main) if main in features else 0,
         intercept,
