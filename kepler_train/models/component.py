@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 Matrix = npt.NDArray[np.float64]  # a row per window, a column per feature, unscaled (1/s)
 Watts = npt.NDArray[np.float64]
@@ -33,3 +36,6 @@ class ComponentModel(Protocol):
 
     def weights(self, features: list[str]) -> dict[str, Any] | None:
         """The entry of Kepler's weight file for this component; None when Kepler has no such model."""
+
+    def graph(self, features: int) -> ModelProto:
+        """The model as an ONNX graph (see `graphs`); NoGraph says why where there is none."""

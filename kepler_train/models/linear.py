@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from kepler_train.errors import UserError
+from kepler_train.models import graphs
 from kepler_train.models.component import Matrix, ModelClass, Watts
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 @dataclass(frozen=True)
@@ -60,3 +64,19 @@ class LinearModel:
                 "Numerical_Variables": numerical,
             }
         }
+
+    def graph(self, features: int) -> ModelProto:
+        """The same formula; scaled first, so that no product leaves the range of float32."""
+        from onnx import helper
+
+        nodes = [
+            helper.make_node("Div", [graphs.INPUT, "scale"], ["scaled"]),
+            helper.make_node("MatMul", ["scaled", "weight"], ["sum"]),
+            helper.make_node("Add", ["sum", "bias"], [graphs.OUTPUT]),
+        ]
+        numbers = [
+            graphs.constant("scale", self.scale),
+            graphs.constant("weight", self.weight[:, None]),
+            graphs.constant("bias", [self.bias]),
+        ]
+        return graphs.graph_model(nodes, numbers, features)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from kepler_train.errors import UserError
+from kepler_train.models import graphs
 from kepler_train.models.component import Matrix, ModelClass, Watts
 
 if TYPE_CHECKING:
     import xgboost
+    from onnx import ModelProto
 
 # Frames have some ten thousand rows, and several models are trained at once: a second thread costs ten times what it
 # gives, because idle threads spin.
@@ -63,3 +65,7 @@ class TreesModel:
                 "XGboost_Weights": raw,
             }
         }
+
+    def graph(self, features: int) -> ModelProto:  # noqa: ARG002  # the booster knows
+        """The trees, and nothing below 0 W."""
+        return graphs.clipped(graphs.trees_graph(self.booster))
