@@ -58,7 +58,7 @@ def main() -> None:
         before, started = peak_megabytes(), time.process_time()
         file = Path(folder, "containers.parquet")
         removal = RemoveProfile(node, scheduled_profiles(node, file, 0, {}))
-        isolate_containers(node, file, {"Basic": FEATURES}, removal, "proportional", Path(folder))
+        isolate_containers(node, [file], {"Basic": FEATURES}, removal, "proportional", Path(folder))
         used = time.process_time() - started
     millions = asked.windows * asked.containers / 1e6
     print(

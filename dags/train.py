@@ -10,13 +10,14 @@ nightly run, a backfill and a run with a logical date choose. A run without any 
 `window_seconds`. With `stress` on, a run first puts the machine under load (the machine that its steps run on, or the
 node named in `nodes` where they are pods) and learns from that time.
 
-**Parameters** worth knowing: `prometheus` (address), `nodes` (when several are scraped), `schedule` (file of load
-phases, so that errors are told by workload), `abs_trainers` and `dyn_trainers`, `gate_mae` and `gate_mape` (what may
-be published), `publish_to` (folder or `s3://…`).
+**Parameters** worth knowing: `prometheus` (address), `nodes` (when several are scraped: those that share a model, each
+with an `extract` task of its own), `schedule` (file of load phases, so that errors are told by workload),
+`abs_trainers` and `dyn_trainers`, `gate_mae` and `gate_mape` (what may be published), `publish_to` (folder or
+`s3://…`).
 
 **Results.** Files and manifests of each step are in the workspace under `runs/<pipeline>/<run id>/<step>/`; the log
 of `publish` names the place of the models. Their `README.md` is the report: error of every model by component, held
-out in three ways. A run in which a trainer failed is red, and publishes what is good.
+out in three ways. A run in which a node or a trainer failed is red, and publishes what is good.
 """
 
 from __future__ import annotations
@@ -24,20 +25,22 @@ from __future__ import annotations
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TriggerRule, chain
 
-from kepler_airflow.steps import models, step, step_in_parts, stress_when_asked
+from kepler_airflow.steps import models, nodes, step, step_in_parts, stress_when_asked
 from kepler_airflow.training import training_dag, wanted_pairs
 
 for source, group in wanted_pairs():
     with training_dag(source, group, doc_md=__doc__):
         plan = step("plan")
         query = step("query", trigger_rule=TriggerRule.NONE_FAILED)  # stress may be skipped
+        # One failed node or trainer must not keep the others' models from being published …
+        extracted = step_in_parts("extract", plan >> nodes())
+        isolated = step("isolate", trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
         trained = step_in_parts("train", plan >> models())
-        # One failed trainer must not keep the others' models from being published …
         judged = step("evaluate", trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
         published = step("publish")
         # … nor the run from being red.
-        all_done = EmptyOperator(task_id="all_models_trained")
+        nothing_failed = EmptyOperator(task_id="nothing_failed")
 
-        chain(plan, stress_when_asked(), query, step("validate"), step("extract"), step("isolate"), trained)
-        chain(trained, judged, step("export"), published, all_done)
-        chain(trained, all_done)
+        chain(plan, stress_when_asked(), query, step("validate"), extracted, isolated, trained)
+        chain(trained, judged, step("export"), published, nothing_failed)
+        chain([extracted, trained], nothing_failed)

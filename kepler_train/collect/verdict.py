@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,10 @@ def _no_energy(spec: RunSpec, samples: Path) -> DataError:
     return DataError(f"{samples} has no energy counters of {of}: choose a source that was collected.")
 
 
+def _no_energy_of(node: str, there: Iterable[str]) -> DataError:
+    return DataError(f"The samples have no energy counters of the node {node}, only of {', '.join(sorted(there))}.")
+
+
 def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> dict[str, Any]:
     """What was collected, by metric and node; what deserves a look; and which feature groups are valid.
 
@@ -68,7 +72,9 @@ def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> dict[str, Any]
     windows = {node: asked or _spanned(own) for node, own in meters.items()}
     collected = _Collected(spec, want, samples, windows)
     healths: dict[str, NodeHealth] = {}
-    findings: list[Finding] = collected.remarks
+    findings = collected.remarks + [
+        Finding(LOST, node, "no energy counters: nothing is learnt of it") for node in spec.nodes if node not in meters
+    ]
     for node, own in meters.items():
         metrics = {metric: by_node[node] for metric, by_node in collected.metrics.items() if node in by_node}
         steps = [step for meter in own for step in metrics[meter.metric].clock_steps]
@@ -91,10 +97,10 @@ def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> dict[str, Any]
 def _of_the_asked_nodes(found: dict[str, list[Meter]], spec: RunSpec, samples: Path) -> dict[str, list[Meter]]:
     if not found:
         raise _no_energy(spec, samples)
-    for node in spec.nodes:
-        if node not in found:
-            raise DataError(f"{samples} has no energy counters of the node {node}, only of {', '.join(sorted(found))}.")
-    return {node: found[node] for node in sorted(spec.nodes or found)}
+    asked = [node for node in sorted(spec.nodes or found) if node in found]
+    if not asked:
+        raise _no_energy_of(spec.nodes[0], found)
+    return {node: found[node] for node in asked}
 
 
 def _missing_sources(node: str, meters: list[Meter], spec: RunSpec) -> list[Finding]:
@@ -207,14 +213,25 @@ def _nearest(groups: Mapping[str, Any]) -> str:
     return f"for {group} on node {node or 'without a name'}, {reason}"
 
 
-def check_verdict(spec: RunSpec, found: Mapping[str, Any], *, every_group: bool = True, to_train: bool = False) -> None:
+def check_verdict(
+    spec: RunSpec,
+    found: Mapping[str, Any],
+    *,
+    every_group: bool = True,
+    every_node: bool = True,
+    to_train: bool = False,
+) -> None:
     """Refuse samples from which nothing can be learnt, by the one sentence that matters.
 
-    Of the groups that were asked for every one must be valid; of groups that were only looked at, one. `to_train` also
-    refuses windows that are too short to hold out parts of their rows.
+    Of the groups that were asked for every one must be valid; of groups that were only looked at, one. So it is with
+    nodes, where `every_node` that was asked for must serve. `to_train` also refuses windows that are too short to hold
+    out parts of their rows.
     """
+    missing = [node for node in spec.nodes if node not in found["nodes"]]
+    if missing and every_node:
+        raise _no_energy_of(missing[0], found["nodes"])
     unusable = {node: health["unusable"] for node, health in found["health"].items() if health["unusable"]}
-    if unusable and (len(unusable) == len(found["nodes"]) or spec.nodes):
+    if unusable and (len(unusable) == len(found["nodes"]) or (spec.nodes and every_node)):
         sentence = next(iter(unusable.values()))
         raise DataError(f"{sentence[0].upper()}{sentence[1:]}.")
     window = f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC" if spec.start else ""

@@ -7,7 +7,7 @@ group and energy source is a selection of columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,8 +65,10 @@ def node_frames(samples: Path, spec: RunSpec, dialect_name: str, schedule: Sched
     return frames
 
 
-def extractions(samples: Path, spec: RunSpec, dialect_name: str, schedule: Schedule) -> Iterator[Extraction]:
-    """The nodes in the samples, one after the other."""
+def extractions(
+    samples: Path, spec: RunSpec, dialect_name: str, schedule: Schedule, nodes: Collection[str] = ()
+) -> Iterator[Extraction]:
+    """Some nodes of the spec, or all of them, one after the other; a spec without nodes has all that are there."""
     dialect = catalog().dialect(dialect_name)
     meters = meters_of(samples, spec, dialect)
     if not meters:
@@ -74,8 +76,13 @@ def extractions(samples: Path, spec: RunSpec, dialect_name: str, schedule: Sched
         raise DataError(f"The samples have no energy counters of {sources}: choose a source that was collected.")
     metered = [one.labels for own in meters.values() for meter in own for one in meter.series]
     features = features_of(samples, spec, dialect, wanted(spec, dialect_name).nodes(metered))
-    names = sorted({feature.name for own in features.values() for feature in own})
-    for node in sorted(meters):
+    asked = sorted(spec.nodes or meters)
+    for node in nodes or asked:
+        if node not in meters:
+            there = ", ".join(sorted(meters))
+            raise DataError(f"The samples have no energy counters of the node {node}, only of {there}.")
+    names = sorted({feature.name for node in asked for feature in features.get(node, [])})
+    for node in sorted(nodes or asked):
         yield Extraction(node, meters[node], features[node], names, dialect, schedule, spec)
 
 

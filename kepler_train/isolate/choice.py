@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class Choice:
 def choose(
     asked: str,
     node: pd.DataFrame,
-    containers: Path,
+    containers: Sequence[Path],
     features: list[str],
     stored: Mapping[str, Background],
     node_type: int,
@@ -101,7 +101,7 @@ def _idle_of(own: Mapping[str, Background]) -> str:
 
 
 def scheduled_profiles(
-    node: pd.DataFrame, containers: Path, node_type: int, machines: Mapping[str, MachineSpec | None]
+    node: pd.DataFrame, containers: Sequence[Path], node_type: int, machines: Mapping[str, MachineSpec | None]
 ) -> dict[str, Background]:
     """The profile of each node from the idle phases of the schedule; none unless every node idled long enough."""
     return profiles_of(node, containers, node["workload"] == IDLE, "schedule", node_type, machines)
@@ -109,7 +109,7 @@ def scheduled_profiles(
 
 def profiles_of(
     node: pd.DataFrame,
-    containers: Path,
+    containers: Sequence[Path],
     idle: pd.Series[bool],
     chosen: Chosen,
     node_type: int,
@@ -130,7 +130,7 @@ def profiles_of(
     }
 
 
-def _ran_at_idle(node: pd.DataFrame, containers: Path, idle: np.ndarray) -> pd.DataFrame:
+def _ran_at_idle(node: pd.DataFrame, containers: Sequence[Path], idle: np.ndarray) -> pd.DataFrame:
     """The sum over idle windows of the features of every container, by node."""
     features, nodes = features_of(node), node["node"].to_numpy()
     pieces = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,9 +60,10 @@ class Windows:
         return found
 
 
-def batches(file: Path, windows: Windows, features: list[str], size: int = BATCH_ROWS) -> Iterator[Batch]:
+def batches(files: Sequence[Path], windows: Windows, features: list[str], size: int = BATCH_ROWS) -> Iterator[Batch]:
     """The container rows whose window the node frame has, so many at a time."""
-    for batch in read_batches(file, ["time", _NODE, _CONTAINER, *features], size):
+    columns = ["time", _NODE, _CONTAINER, *features]
+    for batch in itertools.chain.from_iterable(read_batches(file, columns, size) for file in files):
         times = pc.cast(batch.column("time"), pa.timestamp("ns", tz="UTC")).cast(pa.int64()).to_numpy()
         nodes, node_codes = _coded(batch.column(_NODE))
         rows = windows.positions(nodes, node_codes, times)
@@ -75,10 +77,10 @@ def batches(file: Path, windows: Windows, features: list[str], size: int = BATCH
         )
 
 
-def container_names(file: Path) -> list[str]:
+def container_names(files: Sequence[Path]) -> list[str]:
     """Every container that has a row."""
     found: set[str] = set()
-    for batch in read_batches(file, [_CONTAINER]):
+    for batch in itertools.chain.from_iterable(read_batches(file, [_CONTAINER]) for file in files):
         names, codes = _coded(batch.column(_CONTAINER))
         found.update(names[code] for code in np.unique(codes))
     return sorted(found)

@@ -6,7 +6,7 @@ beyond the background, which is all that was done where the isolator knows no ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,7 +67,12 @@ def attributed(group: str) -> str:
 
 
 def isolate_containers(
-    node: pd.DataFrame, containers: Path, groups: Mapping[str, list[str]], removal: Removal, rule: str, out: Path
+    node: pd.DataFrame,
+    containers: Sequence[Path],
+    groups: Mapping[str, list[str]],
+    removal: Removal,
+    rule: str,
+    out: Path,
 ) -> dict[str, Isolated]:
     """Write both files of every group; container rows are read twice, a batch at a time."""
     features = sorted({name for own in groups.values() for name in own})
@@ -95,14 +100,14 @@ def _writer(file: Path, one: Isolated) -> pq.ParquetWriter:
     return pq.ParquetWriter(file, _schema(one), compression="zstd", use_dictionary=["node", "container", "workload"])
 
 
-def _check_columns(containers: Path, features: list[str]) -> None:
-    there = set(pq.read_schema(containers).names)
+def _check_columns(containers: Sequence[Path], features: list[str]) -> None:
+    there = set.intersection(*(set(pq.read_schema(file).names) for file in containers))
     missing = [name for name in features if name not in there]
     if missing:
         raise DataError(f"The rows of containers have no {', '.join(missing)}: choose another feature group.")
 
 
-def _usage(containers: Path, windows: Windows, rows: int, features: list[str], removal: Removal) -> Usage:
+def _usage(containers: Sequence[Path], windows: Windows, rows: int, features: list[str], removal: Removal) -> Usage:
     everyone = {name: np.zeros(rows) for name in features}
     background = {name: np.zeros(rows) for name in features}
     for batch in batches(containers, windows, features):

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Step
+from kepler_train.workspace import Step, part_of
+
+
+def nodes_of(spec: RunSpec) -> list[str]:
+    """The nodes of a run, as parts of the extract step; a run that names none has one, whichever is there."""
+    return [part_of(node) for node in spec.nodes] or [""]
 
 
 def models_of(spec: RunSpec) -> list[str]:
@@ -34,9 +39,21 @@ STEPS = {
         Step("stress", "kepler_train.steps.stress:stress", needs=("plan",), parts=if_stressed),
         Step("query", "kepler_train.steps.query:query", needs=("plan",), needs_by=stressed),
         Step("validate", "kepler_train.steps.validate:validate", needs=("plan", "query"), needs_by=stressed),
-        Step("extract", "kepler_train.steps.extract:extract", needs=("plan", "query", "validate"), needs_by=stressed),
-        Step("isolate", "kepler_train.steps.isolate:isolate", needs=("plan", "extract")),
-        Step("train", "kepler_train.steps.train:train", needs=("plan", "extract", "isolate"), parts=models_of),
+        Step(
+            "extract",
+            "kepler_train.steps.extract:extract",
+            needs=("plan", "query", "validate"),
+            needs_by=stressed,
+            parts=nodes_of,
+        ),
+        Step("isolate", "kepler_train.steps.isolate:isolate", needs=("plan",), gathers=("extract",)),
+        Step(
+            "train",
+            "kepler_train.steps.train:train",
+            needs=("plan", "isolate"),
+            gathers=("extract",),
+            parts=models_of,
+        ),
         Step("evaluate", "kepler_train.steps.evaluate:evaluate", needs=("plan",), gathers=("train",)),
         Step("export", "kepler_train.steps.export:export", needs=("plan", "isolate", "evaluate"), gathers=("train",)),
         Step("publish", "kepler_train.steps.publish:publish", needs=("plan", "export")),

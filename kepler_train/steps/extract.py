@@ -1,7 +1,9 @@
-"""Extract: counters of one query to training frames."""
+"""Extract: counters of one query to training frames, of one node at a time."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -14,14 +16,16 @@ import pyarrow.parquet as pq
 
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import find_collected_dialect
+from kepler_train.errors import DataError
 from kepler_train.events import say
 from kepler_train.extract.columns import select_columns
 from kepler_train.extract.frames import extractions
 from kepler_train.extract.provenance import about_rows, described
 from kepler_train.spec import RunSpec
-from kepler_train.steps.machines import read_machines, write_machines
+from kepler_train.steps.machines import ANY_NODE, read_machines, write_machines
 from kepler_train.steps.plan import run_schedule
-from kepler_train.workspace import Figures, Inputs
+from kepler_train.steps.validate import VERDICT
+from kepler_train.workspace import Figures, Inputs, name_of
 
 NODE, CONTAINERS = "node.parquet", "containers.parquet"
 PACKAGES = "packages.parquet"  # only of machines with several
@@ -30,14 +34,31 @@ _ROWS = 1 << 17
 
 
 def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-    """Write the node frame and the container frame of the run."""
-    write_machines(out, read_machines(inputs.folder("query")))
-    return extract_samples(inputs.folder("query"), spec, run_schedule(inputs), out)
+    """Write the node frame and the container frame of the node that the part names, or of what is there."""
+    nodes = [name_of(inputs.part)] if inputs.part else []
+    for node in nodes:
+        _check_usable(node, inputs.folder("validate") / VERDICT)
+    machines = read_machines(inputs.folder("query"))
+    write_machines(out, {name: one for name, one in machines.items() if not nodes or name in (*nodes, ANY_NODE)})
+    return extract_samples(inputs.folder("query"), spec, run_schedule(inputs), out, nodes)
 
 
-def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path) -> Figures:
-    """Write both frames of a folder of samples, containers batch by batch, so that memory does not grow with time."""
-    nodes: list[pa.Table] = []
+def _check_usable(node: str, verdict: Path) -> None:
+    """Refuse a node from which nothing can be learnt: the others go on without it."""
+    health = json.loads(verdict.read_text(encoding="utf-8"))["health"]
+    unusable = health[node]["unusable"] if node in health else ""
+    if unusable:
+        raise DataError(f"{unusable[0].upper()}{unusable[1:]}.")
+
+
+def extract_samples(
+    samples: Path, spec: RunSpec, schedule: Schedule, out: Path, nodes: Collection[str] = ()
+) -> Figures:
+    """Write both frames of a folder of samples, containers batch by batch, so that memory does not grow with time.
+
+    Frames are of `nodes`, else of all nodes of the spec; their columns are the same either way.
+    """
+    tables: list[pa.Table] = []
     packages: list[pa.Table] = []
     rows = dropped = 0
     lags: dict[str, dict[str, Any] | None] = {}
@@ -45,7 +66,7 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
     about: dict[str, Any] = {}
     with ExitStack() as files:
         containers: pq.ParquetWriter | None = None
-        for node in extractions(samples, spec, dialect, schedule):
+        for node in extractions(samples, spec, dialect, schedule, nodes):
             about = about or about_rows(spec, schedule, dialect, node.window_seconds)
             for batch in node.containers():
                 for first in range(0, max(len(batch), 1), _ROWS):
@@ -53,31 +74,35 @@ def extract_samples(samples: Path, spec: RunSpec, schedule: Schedule, out: Path)
                     containers = containers or files.enter_context(_writer(out / CONTAINERS, table.schema))
                     containers.write_table(table)
                 rows += len(batch)
-            nodes.append(_with_words(node.node()))
+            tables.append(_with_words(node.node()))
             packages += [_with_words(table)] if (table := node.packages()) else []
             dropped += node.dropped
             lags[node.name] = asdict(node.lag) if np.isfinite(node.lag.error) else None
-            say(f"extract: {node.name}: {len(nodes[-1])} rows, {node.dropped} windows dropped for gaps or resets")
+            if not len(tables[-1]):
+                raise DataError(
+                    f"Node {node.name or 'without a name'} has no window of {node.window_seconds:g} s without a gap or"
+                    " a reset of its meters and features: choose another window or check its exporter."
+                )
+            say(f"extract: {node.name}: {len(tables[-1])} rows, {node.dropped} windows dropped for gaps or resets")
             if node.lag.significant:
                 say(
                     f"extract: {node.name}: energy is read {node.lag.seconds:.2f} ± {node.lag.error:.2f} s after work;"
                     f" corrected, and with it {100 * node.lag.gain:.0f} % of the changes of power that were unexplained"
                 )
-    every = described(pa.concat_tables(nodes), about)
+    every = described(pa.concat_tables(tables, promote_options="default"), about)
     with _writer(out / NODE, every.schema) as file:
         file.write_table(every)
     if packages:
         parts = described(pa.concat_tables(packages, promote_options="default"), about)
         with _writer(out / PACKAGES, parts.schema) as file:
             file.write_table(parts)
-    figures: Figures = {"nodes": len(nodes), "rows": len(every), "container_rows": rows, "dropped": dropped}
+    figures: Figures = {"nodes": len(tables), "rows": len(every), "container_rows": rows, "dropped": dropped}
     return figures | {"lags": lags, "left_out": left_out(every, spec)}
 
 
 def left_out(node: pa.Table, spec: RunSpec) -> dict[str, dict[str, list[str]]]:
     """Optional features without data, by feature group and set; each group says so once."""
-    own = node.filter(pc.is_in(node["node"], value_set=pa.array(spec.nodes, pa.string()))) if spec.nodes else node
-    complete = [name for name in own.column_names if not _has_nan(own[name])]
+    complete = [name for name in node.column_names if not _has_nan(node[name])]
     found = {group: select_columns(complete, group, spec.thirdparty_metrics).left_out for group in spec.feature_groups}
     for group, sets in found.items():
         if sets:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +21,7 @@ from kepler_train.isolate.outcome import ISOLATION, Isolation, outcome_of
 from kepler_train.isolate.removal import Removal, RemoveConstant, RemovePredicted, RemoveProfile
 from kepler_train.spec import RunSpec
 from kepler_train.steps.background import Known, read_known
-from kepler_train.steps.extract import CONTAINERS, NODE
+from kepler_train.steps.frames import container_files, read_node_rows
 from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.workspace import Figures, Inputs
 
@@ -42,17 +42,17 @@ def isolate_frames(
         say("isolate: the run has no DynPower, which alone needs dynamic power.")
         return _write(Isolation(asked=spec.isolator, isolator="none", why="no DynPower", attribution=""), out)
     check_rule(spec.attribution)
-    node = _of_the_asked_nodes(pd.read_parquet(extracted / NODE), spec)
+    node, containers = _of_the_asked_nodes(read_node_rows(extracted), spec), container_files(extracted)
     groups = features_of or {
         group: columns_of_group(node, group, spec.thirdparty_metrics) for group in spec.feature_groups
     }
     features = sorted({name for own in groups.values() for name in own})
     kinds = read_machines(extracted)
     machines = {str(name): common_machine(kinds, [str(name)]) for name in node["node"].unique()}
-    chosen = choose(spec.isolator, node, extracted / CONTAINERS, features, known.profiles, spec.node_type, machines)
+    chosen = choose(spec.isolator, node, containers, features, known.profiles, spec.node_type, machines)
     say(f"isolate: {chosen.isolator}, because {chosen.why}")
-    removal = _removal(chosen, node, extracted / CONTAINERS, spec, known)
-    found = isolate_containers(node, extracted / CONTAINERS, groups, removal, spec.attribution, out)
+    removal = _removal(chosen, node, containers, spec, known)
+    found = isolate_containers(node, containers, groups, removal, spec.attribution, out)
     outcome = Isolation(
         asked=spec.isolator,
         isolator=chosen.isolator,
@@ -71,7 +71,7 @@ def _of_the_asked_nodes(node: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
     return own
 
 
-def _removal(chosen: Choice, node: pd.DataFrame, containers: Path, spec: RunSpec, known: Known) -> Removal:
+def _removal(chosen: Choice, node: pd.DataFrame, containers: Sequence[Path], spec: RunSpec, known: Known) -> Removal:
     if chosen.isolator == "profile":
         return RemoveProfile(node, chosen.profiles)
     if chosen.isolator == "trainer":

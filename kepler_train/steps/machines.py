@@ -13,6 +13,7 @@ from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
 from kepler_train.events import warn
 from kepler_train.spec import RunSpec
+from kepler_train.workspace import files_of
 
 MACHINES = "machines.json"
 ANY_NODE = ""
@@ -47,10 +48,9 @@ def write_machines(folder: Path, machines: Mapping[str, MachineSpec]) -> None:
 
 
 def read_machines(folder: Path) -> dict[str, MachineSpec]:
-    """The machines that were kept; none where a query kept none."""
-    file = folder / MACHINES
-    content = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {node: MachineSpec.model_validate(machine) for node, machine in content.items()}
+    """The machines that were kept in a folder, or in those of parts; none where a query kept none."""
+    content = [json.loads(file.read_text(encoding="utf-8")) for file in files_of(folder, MACHINES)]
+    return {node: MachineSpec.model_validate(machine) for own in content for node, machine in own.items()}
 
 
 def common_machine(machines: Mapping[str, MachineSpec], nodes: Iterable[str]) -> MachineSpec | None:

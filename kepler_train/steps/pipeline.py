@@ -48,13 +48,18 @@ def only_node(node: pd.DataFrame, containers: pd.DataFrame, asked: list[str]) ->
     return node[node["node"] == names[0]], containers[containers["node"] == names[0]]
 
 
-def extract_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
+def extract_rows(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
     """Rows of the node for AbsPower; of its containers, with the power of the whole node, for DynPower."""
     _extract(samples, spec, schedule, scratch)
     rows = pd.read_parquet(scratch / NODE)
     if spec.output_types == ["DynPower"]:
         rows = with_node_power(pd.read_parquet(scratch / CONTAINERS), rows)
-    return _table(rows, spec)
+    return rows
+
+
+def extract_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
+    """The rows as a table of one feature group and source."""
+    return _table(extract_rows(samples, spec, schedule, scratch), spec)
 
 
 def isolate_table(samples: Path, spec: RunSpec, schedule: Schedule, known: Known, scratch: Path) -> pd.DataFrame:
@@ -81,7 +86,7 @@ def idle_profiles(samples: Path, spec: RunSpec, scratch: Path) -> dict[str, Back
     _extract(samples, spec, Schedule(), scratch)
     node = pd.read_parquet(scratch / NODE)
     every = pd.Series(data=True, index=node.index)
-    found = profiles_of(node, scratch / CONTAINERS, every, "query", spec.node_type, {})
+    found = profiles_of(node, [scratch / CONTAINERS], every, "query", spec.node_type, {})
     if not found:
         raise DataError(f"The idle query has less than {IDLE_SECONDS:g} s of data of a node: make a longer one.")
     return {ANY_NODE: next(iter(found.values()))} if len(found) == 1 else found

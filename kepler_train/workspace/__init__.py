@@ -1,6 +1,6 @@
 """A run's files: in a folder or on S3, atomic, with manifests."""
 
-from kepler_train.workspace.layout import Run
+from kepler_train.workspace.layout import Run, files_of, name_of, part_of
 from kepler_train.workspace.manifest import Figures, FileRecord, InputRecord, Manifest
 from kepler_train.workspace.runner import Inputs, Step, run_step
 from kepler_train.workspace.stores import Store, open_store
@@ -14,6 +14,9 @@ __all__ = [
     "Run",
     "Step",
     "Store",
+    "files_of",
+    "name_of",
     "open_store",
+    "part_of",
     "run_step",
 ]

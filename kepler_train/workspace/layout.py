@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
 
 from kepler_train.errors import UserError
 from kepler_train.spec import NAME_PATTERN
@@ -47,3 +49,18 @@ class Run:
         key = f"{self.folder(step, part)}/{MANIFEST}"
         content = self.store.read(key)
         return None if content is None else Manifest.read(content, f"{self.store.uri}/{key}")
+
+
+def part_of(name: str) -> str:
+    """A name of any characters as a part of a step: one folder, called by the name where that can be."""
+    return quote(name, safe=":") if name.strip(".") else name.replace(".", "%2E")
+
+
+def name_of(part: str) -> str:
+    """The name that a part was made of."""
+    return unquote(part)
+
+
+def files_of(folder: Path, name: str) -> list[Path]:
+    """The files of a name that a step left: one, or that of each part."""
+    return [folder / name] if (folder / name).exists() else sorted(folder.glob(f"*/{name}"))

@@ -56,7 +56,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a step may read: folders on this machine by step, parts of gathered steps, and its own part."""
+    """What a step may read: folders on this machine by step, parts of gathered steps, and its own part.
+
+    In the folder of a gathered step each of its parts has a folder of its own.
+    """
 
     run: Run
     part: str
@@ -135,11 +138,12 @@ def _room_on_disk(step: Step) -> Iterator[None]:
 
 
 class _Manifests:
-    """The manifests of a run, each read once; `checked` are those found up to date."""
+    """The manifests of a run, each read once: `checked` are up to date, `said` is what is wrong with others."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, steps: Mapping[str, Step], spec: RunSpec) -> None:
+        self.run, self.steps, self.spec, self.digest = run, steps, spec, spec.digest()
         self.checked: set[tuple[str, str]] = set()
+        self.said: set[str] = set()
         self._read: dict[tuple[str, str], Manifest | None] = {}
 
     def of(self, step: str, part: str = "") -> Manifest | None:
@@ -150,17 +154,17 @@ class _Manifests:
 
 def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> list[Manifest]:
     """The manifests of everything the step reads, each of this spec and up to date."""
-    manifests = _Manifests(run)
+    manifests = _Manifests(run, steps, spec)
     found: list[Manifest] = []
     for name in (*step.needs, *step.needs_by(spec)):
         manifest = manifests.of(name)
         if manifest is None:
             raise UserError(f"The run {run.name} has no result of the step {name}: run it first.")
-        _check_current(manifest, manifests, spec)
+        _check_current(manifest, manifests)
         found.append(manifest)
     for name in step.gathers:
         parts = steps[name].parts(spec)
-        current = [manifest for part in parts if (manifest := _current_part(name, part, manifests, spec))]
+        current = _current_parts(name, manifests)
         if not current:
             raise DataError(f"None of the {len(parts)} parts of the step {name} of the run {run.name} has a result.")
         missing = sorted(set(parts) - {manifest.part for manifest in current})
@@ -170,25 +174,30 @@ def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> 
     return found
 
 
-def _current_part(step: str, part: str, manifests: _Manifests, spec: RunSpec) -> Manifest | None:
-    """A part's manifest; a part of another spec or of older inputs is no part of this run's work."""
-    manifest = manifests.of(step, part)
-    if manifest is None or manifest.spec_digest != spec.digest():
-        return None
-    try:
-        _check_current(manifest, manifests, spec)
-    except UserError as error:
-        warn(str(error))
-        return None
-    return manifest
+def _current_parts(step: str, manifests: _Manifests) -> list[Manifest]:
+    """The parts of a step that are there; one of another spec or of older inputs is no part of this run's work."""
+    found = []
+    for part in manifests.steps[step].parts(manifests.spec):
+        manifest = manifests.of(step, part)
+        if manifest is None or manifest.spec_digest != manifests.digest:
+            continue
+        try:
+            _check_current(manifest, manifests)
+        except UserError as error:
+            if str(error) not in manifests.said:
+                manifests.said.add(str(error))
+                warn(str(error))
+        else:
+            found.append(manifest)
+    return found
 
 
-def _check_current(manifest: Manifest, manifests: _Manifests, spec: RunSpec) -> None:
-    """Refuse a result of another spec, or one whose inputs, or theirs, have been made anew since."""
+def _check_current(manifest: Manifest, manifests: _Manifests) -> None:
+    """Refuse a result of another spec, or one whose inputs, or theirs, have been made anew or became more since."""
     run, which = manifests.run, f"{manifest.step} {manifest.part}".rstrip()
     if (manifest.step, manifest.part) in manifests.checked:
         return
-    if manifest.spec_digest != spec.digest():
+    if manifest.spec_digest != manifests.digest:
         raise UserError(f"The step {which} of the run {run.name} was done with another spec: run it again.")
     for name, part in dict.fromkeys((record.step, record.part) for record in manifest.inputs):
         upstream = manifests.of(name, part)
@@ -196,7 +205,12 @@ def _check_current(manifest: Manifest, manifests: _Manifests, spec: RunSpec) -> 
         if now != {record for record in manifest.inputs if (record.step, record.part) == (name, part)}:
             raise UserError(f"The step {which} of the run {run.name} is older than the {name} it read: run it again.")
         if upstream:
-            _check_current(upstream, manifests, spec)
+            _check_current(upstream, manifests)
+    for name in manifests.steps[manifest.step].gathers:
+        read = {record.part for record in manifest.inputs if record.step == name}
+        later = [one.part for one in _current_parts(name, manifests) if one.part not in read]
+        if later:
+            raise UserError(f"The step {which} of the run {run.name} lacks {name} {', '.join(later)}: run it again.")
     manifests.checked.add((manifest.step, manifest.part))
 
 
@@ -226,7 +240,7 @@ def _stage_in(
     step: Step, run: Run, sources: list[Manifest], scratch: Path
 ) -> tuple[dict[str, Path], dict[str, dict[str, Path]]]:
     """Bring every input to this machine and verify it; answer the folders by step and part."""
-    folders: dict[str, Path] = {}
+    folders = {name: scratch / run.folder(name) for name in step.gathers}
     gathered: dict[str, dict[str, Path]] = {name: {} for name in step.gathers}
     for manifest in sources:
         prefix = run.folder(manifest.step, manifest.part)

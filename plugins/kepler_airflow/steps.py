@@ -25,7 +25,9 @@ def step(name: str, **options: Any) -> BaseOperator:
 def step_in_parts(name: str, parts: XComArg, **options: Any) -> MappedOperator:
     """Tasks that do a step in parts, one for each part that a task upstream names."""
     return (
-        _operator().partial(task_id=name, step=name, map_index_template="{{ task.part }}", **options).expand(part=parts)
+        _operator()
+        .partial(task_id=name, step=name, map_index_template="{{ task.part or 'whole' }}", **options)
+        .expand(part=parts)
     )
 
 
@@ -41,6 +43,15 @@ def _skip_unless_stress(context: Context) -> None:
     if not context["params"]["stress"]:
         _log.info("This run does not stress the machine: its parameter stress is off.")
         raise AirflowSkipException
+
+
+@task
+def nodes(params: dict[str, Any]) -> list[str]:
+    """The nodes that the run's parameters name: one extract task each, and one where they name none."""
+    from kepler_train.spec import read_spec
+    from kepler_train.steps import nodes_of
+
+    return nodes_of(read_spec(dict(params)))
 
 
 @task

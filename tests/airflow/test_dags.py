@@ -80,13 +80,25 @@ def test_a_night_and_a_backfill_have_a_real_window_and_nothing_starts_by_itself(
     assert dag["catchup"] is False
 
 
-def test_a_failed_trainer_neither_stops_the_others_nor_leaves_the_run_green(local):
+def test_a_failed_node_or_trainer_neither_stops_the_others_nor_leaves_the_run_green(local):
     tasks = local["dags"][DAG]["tasks"]
-    assert tasks["evaluate"]["trigger_rule"] == "all_done_min_one_success"
-    assert tasks["all_models_trained"]["upstream"] == ["publish", "train"]
-    assert tasks["all_models_trained"]["trigger_rule"] == "all_success"
+    assert tasks["isolate"]["upstream"] == ["extract"]
+    assert tasks["isolate"]["trigger_rule"] == tasks["evaluate"]["trigger_rule"] == "all_done_min_one_success"
+    assert tasks["nothing_failed"]["upstream"] == ["extract", "publish", "train"]
+    assert tasks["nothing_failed"]["trigger_rule"] == "all_success"
     downstream = {name for task in tasks.values() for name in task["upstream"]}
-    assert set(tasks) - downstream == {"all_models_trained"}  # the one leaf decides the run's colour
+    assert set(tasks) - downstream == {"nothing_failed"}  # the one leaf decides the run's colour
+
+
+def test_nodes_and_models_have_a_task_each(local, pods):
+    for dags in (local, pods):
+        tasks = dags["dags"][DAG]["tasks"]
+        assert {name for name, task in tasks.items() if task["mapped"]} == {"extract", "train"}
+        assert (tasks["extract"]["upstream"], tasks["train"]["upstream"]) == (
+            ["nodes", "validate"],
+            ["isolate", "models"],
+        )
+        assert tasks["nodes"]["upstream"] == tasks["models"]["upstream"] == ["plan"]
 
 
 def test_a_run_without_stress_goes_on_and_two_runs_do_not_stress_at_once(local, pods):

@@ -39,5 +39,5 @@ def isolated(
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "containers.parquet")
         containers.to_parquet(file, index=False)
-        found = isolate_containers(node, file, {"BPFOnly": FEATURES}, removal, rule, Path(folder))
+        found = isolate_containers(node, [file], {"BPFOnly": FEATURES}, removal, rule, Path(folder))
         return found["BPFOnly"], pd.read_parquet(Path(folder, attributed("BPFOnly")))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from simulated import SOURCE, write_node
+from simulated import SOURCE, Recorded, write_node
 
 from kepler_train.cli.look import profile
 from kepler_train.collect.schedule import Schedule
@@ -23,7 +23,7 @@ from kepler_train.publish.target import open_target
 from kepler_train.spec import RunSpec
 from kepler_train.steps import STEPS
 from kepler_train.steps.pipeline import train_pipeline
-from kepler_train.workspace import Inputs, Manifest, Run, Step, open_store, run_step
+from kepler_train.workspace import Manifest, Run, open_store, run_step
 
 LINEAR = "--dyn-trainers LinearRegressionTrainer"
 WINDOW = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T03:00:00Z"}
@@ -169,15 +169,6 @@ def test_a_pipeline_without_the_group_is_one_sentence(
             " or choose another isolator."
         ],
     )
-
-
-class Recorded(Step):
-    """A step that was done elsewhere: its files are there."""
-
-    def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> dict[str, Any]:  # noqa: ARG002
-        for file in Path(self.function).glob("*.parquet"):
-            shutil.copyfile(file, out / file.name)
-        return {}
 
 
 def isolate_run(measured: Path, workspace: Path, after_plan: Callable[[], object] = bool, **more: Any) -> Run:

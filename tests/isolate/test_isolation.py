@@ -204,8 +204,8 @@ def test_batches_of_any_size_give_the_same_rows(tmp_path: Path) -> None:
     containers = containers.sample(frac=0.8, random_state=1)
     containers.to_parquet(tmp_path / "c.parquet", index=False, row_group_size=90)
     windows = Windows(node[10:].reset_index(drop=True))
-    whole = list(batches(tmp_path / "c.parquet", windows, FEATURES))
-    small = list(batches(tmp_path / "c.parquet", windows, FEATURES, size=13))
+    whole = list(batches([tmp_path / "c.parquet"], windows, FEATURES))
+    small = list(batches([tmp_path / "c.parquet"], windows, FEATURES, size=13))
     assert (len(whole) < 8, len(small) > 40) == (True, True)
 
     def joined(parts: list[Batch]) -> pd.DataFrame:
@@ -228,7 +228,7 @@ def test_a_long_file_is_read_with_the_memory_of_a_batch(tmp_path: Path) -> None:
             file.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
     before = most = pa.total_allocated_bytes()
     count = 0
-    for batch in batches(tmp_path / "c.parquet", Windows(node), FEATURES, size=10_000):
+    for batch in batches([tmp_path / "c.parquet"], Windows(node), FEATURES, size=10_000):
         most, count = max(most, pa.total_allocated_bytes()), count + len(batch.rows)
     assert count == 800_000
     assert (tmp_path / "c.parquet").stat().st_size > 10_000_000
@@ -242,7 +242,7 @@ def test_a_feature_of_the_node_is_no_work_of_its_containers(tmp_path: Path) -> N
     containers = node[["time", "node", "node_page_faults"]].assign(container=WEB)
     containers.to_parquet(tmp_path / "c.parquet", index=False)
     groups = {"ThirdParty": ["node_page_faults"]}
-    isolate_containers(node, tmp_path / "c.parquet", groups, RemoveConstant(node, "min"), "proportional", tmp_path)
+    isolate_containers(node, [tmp_path / "c.parquet"], groups, RemoveConstant(node, "min"), "proportional", tmp_path)
     rows = pd.read_parquet(tmp_path / attributed("ThirdParty"))
     assert rows.groupby("container")[PACKAGE].sum().to_dict() == {WEB: 0, UNATTRIBUTED: 20}
 

@@ -58,6 +58,14 @@ def gather(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     return {"parts": ",".join(inputs.parts("piece"))}
 
 
+def read_all(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Reads what was gathered, and the parts themselves as folders of one."""
+    CALLS.append("read_all")
+    pieces = sorted(inputs.folder("piece").rglob("piece.txt"))
+    (out / "read.txt").write_text((inputs.folder("gather") / "all.txt").read_text())
+    return {"pieces": len(pieces)}
+
+
 def full_disk(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     raise OSError(28, "No space left on device", str(out / "big.parquet"))
 
@@ -70,6 +78,7 @@ STEPS = {
         Step("last", "fake_steps:last", needs=("count",)),
         Step("piece", "fake_steps:piece", needs=("words",), parts=lambda _: ["x/1", "x/2", "y/1"]),
         Step("gather", "fake_steps:gather", gathers=("piece",)),
+        Step("read_all", "fake_steps:read_all", needs=("gather",), gathers=("piece",)),
         Step("always", "fake_steps:words", always=True),
         Step("full", "fake_steps:full_disk"),
     )

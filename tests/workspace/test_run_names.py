@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
-from kepler_train.workspace import Run, open_store, run_step
+from kepler_train.workspace import Run, name_of, open_store, part_of, run_step
 from kepler_train.workspace.folder import FolderStore
 
 ODD = ["", ".", "..", "...", "/", "//", "\0", "\n", "\t", " ", "~", "-", "\\", "%2e", "ä", "１", "\u202e", "\ud800"]
@@ -55,6 +55,25 @@ def test_a_part_is_refused_unless_the_step_has_it(name: str):
         run_step(STEPS["piece"], STEPS, run, SPEC, part=name)
     assert ("run it first" in str(refused.value)) == (name in ("x/1", "x/2", "y/1"))
     assert not Path("/nowhere").exists()
+
+
+@given(NAMES.filter(bool).filter(lambda name: "\ud800" not in name))
+@example("..")
+@example("10.0.0.1:9102")
+@example("a/../../b")
+@example("{{ params }} $(HOME)")
+def test_any_name_is_one_folder_below_its_step_and_can_be_told_again(name: str):
+    part = part_of(name)
+    folder = Path("/w") / Run.named(FolderStore(Path("/w")), "lab/1").folder("extract", part)
+    assert name_of(part) == name
+    assert folder.parts == ("/", "w", "runs", "lab", "1", "extract", part)
+    assert part not in (".", "..")
+    assert not set(part) & set("/{}$ ")
+
+
+def test_plain_names_are_called_as_they_are():
+    for name in ("worker-3", "ip-10-0-0-7.eu-central-1.compute.internal", "10.0.0.1:9102", "node_1"):
+        assert part_of(name) == name
 
 
 def test_airflows_own_run_ids_are_names(tmp_path: Path):

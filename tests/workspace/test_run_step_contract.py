@@ -150,6 +150,16 @@ def test_a_gathering_step_takes_parts_of_this_spec_and_input_and_warns_of_the_ot
     assert store.read("runs/lab/1/gather/all.txt") == b"y/1 of new in a.txt\n"
 
 
+def test_a_result_that_lacks_a_part_that_came_later_is_refused_until_it_is_made_anew(do: Do):
+    do("words"), do("piece", "x/1"), do("gather")
+    assert do("read_all").figures == {"pieces": 1}
+    do("piece", "y/1")
+    with pytest.raises(UserError, match="The step gather of the run lab/1 lacks piece y/1: run it again"):
+        do("read_all")
+    do("gather")
+    assert do("read_all").figures == {"pieces": 2}
+
+
 def test_a_part_that_is_not_there_is_one_sentence_and_does_nothing(do: Do, store: Store):
     do("words")
     for part in ("x/3", "", "../x/1", "/x/1", "x"):
