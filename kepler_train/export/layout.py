@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kepler_train import __version__
-from kepler_train.models.artifact import METADATA, WEIGHTS
+from kepler_train.models.archive import write_archive
+from kepler_train.models.files import METADATA, WEIGHTS, write_json
+from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import Protocol
-
-# The same files give the same archive, byte for byte.
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def export_model(model: Path, home: Path, part: str, verdict: Mapping[str, Any]) -> None:
@@ -28,17 +26,11 @@ def export_model(model: Path, home: Path, part: str, verdict: Mapping[str, Any])
     metadata |= {"mae": verdict["mae"], "mape": verdict["mape"], "figures": verdict["figures"]}
     for component, figures in verdict["figures"][Protocol.BLOCKED].items():
         metadata |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
-    (folder / METADATA).write_text(json.dumps(metadata, indent=1, allow_nan=False), encoding="utf-8")
-    shutil.copyfile(folder / WEIGHTS, place / f"{metadata['model_name']}.json")
-    _zip(folder, place / f"{metadata['model_name']}.zip")
-
-
-def _zip(folder: Path, archive: Path) -> None:
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-        for file in sorted(folder.rglob("*")):
-            entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _EPOCH)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            target.writestr(entry, file.read_bytes())
+    write_json(folder / METADATA, metadata)
+    write_sums(folder)
+    if (folder / WEIGHTS).exists():
+        shutil.copyfile(folder / WEIGHTS, place / f"{metadata['model_name']}.json")
+    write_archive(folder, place / f"{metadata['model_name']}.zip")
 
 
 def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[str, Mapping[str, Any]]) -> None:

@@ -1,88 +1,54 @@
 """A power model on disk: the folder `<trainer>_<node type>/` that other tools read.
 
-`metadata.json` says what it is and how good, `<model name>.json` names the file of each component, `weight.json` is
-what Kepler reads directly.
+| file | what |
+|---|---|
+| `metadata.json` | what it is and how good |
+| `<model name>.json` | for each component its features, its file and how that is read |
+| `<component>.json`, `.skops` | the model of a component |
+| `<component>.onnx` | the same as a graph: `graphs` |
+| `weight.json` | what Kepler reads directly, where it has such a model |
+| `SHA256SUMS` | what every other file must hold |
+
+Reading executes nothing.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
-from kepler_train.errors import DataError, UserError
-from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.errors import UserError
+from kepler_train.events import warn
+from kepler_train.models.archive import opened
+from kepler_train.models.files import GRAPH, METADATA, WEIGHTS, read_json, write_json
+from kepler_train.models.graphs import NoGraph
 from kepler_train.models.kinds import load_component
 from kepler_train.models.narrow import Fitted
-from kepler_train.workspace.manifest import sha256_of
+from kepler_train.models.parity import check_parity
+from kepler_train.models.power import PowerModel
+from kepler_train.models.sums import check_sums, write_sums
+from kepler_train.models.weights import weight_file
 
-SCHEMA_VERSION = 2
-METADATA, WEIGHTS = "metadata.json", "weight.json"
-# A saved model may differ from the trained one by at most this (W), or this share.
-PARITY_WATTS, PARITY_SHARE = 0.01, 1e-4
+if TYPE_CHECKING:
+    import pandas as pd
 
+__all__ = ["METADATA", "SCHEMA_VERSION", "WEIGHTS", "load_model", "read_metadata", "read_model", "save_model"]
 
-@dataclass(frozen=True)
-class PowerModel:
-    """One model per component, each over features of its own."""
-
-    trainer: str
-    node_type: int
-    components: Mapping[str, Fitted]
-
-    @property
-    def name(self) -> str:
-        """`<trainer>_<node type>`."""
-        return f"{self.trainer}_{self.node_type}"
-
-    @property
-    def features(self) -> list[str]:
-        """Every feature that a component looks at."""
-        return sorted({feature for fitted in self.components.values() for feature in fitted.features})
-
-    @property
-    def model_class(self) -> ModelClass:
-        """How clients of other tools read the model, when all its components are read alike."""
-        classes = {fitted.model.model_class for fitted in self.components.values()}
-        return classes.pop() if len(classes) == 1 else "kepler-train"
-
-    def predict(self, frame: pd.DataFrame) -> dict[str, Watts]:
-        """Power (W) by component for every row; the frame's columns may come in any order."""
-        missing = [feature for feature in self.features if feature not in frame.columns]
-        if missing:
-            raise UserError(f"The model {self.name} needs {', '.join(missing)}, which the data do not have.")
-        return {
-            component: fitted.model.predict(_matrix(frame, fitted)) for component, fitted in self.components.items()
-        }
-
-
-def _matrix(frame: pd.DataFrame, fitted: Fitted) -> Matrix:
-    return frame[fitted.features].to_numpy(dtype=np.float64)
+SCHEMA_VERSION = 3
 
 
 def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
-    """Write the folder, load it again, and refuse it unless it predicts what the trained model predicts on `rows`."""
+    """Write the folder, and keep of it what predicts on `rows` what the trained model predicts.
+
+    A format that does not is removed and named in the metadata; without the model's own files nothing is kept.
+    """
     folder.mkdir(parents=True)
-    files = {}
-    for component, fitted in model.components.items():
-        name = f"{component}{fitted.model.suffix}"
-        fitted.model.save(folder / name)
-        files[component] = {
-            "model_file": name,
-            "kind": fitted.model.kind,
-            "features": fitted.features,
-            "fe_files": [],
-        }
-    _write(folder / f"{model.name}.json", files)
+    refused = _write_components(model, folder)
     if weights := weight_file(model, metadata.get("machine_spec", {})):
-        _write(folder / WEIGHTS, weights)
-    written = sorted(folder.iterdir())
-    own = {
+        write_json(folder / WEIGHTS, weights)
+    own: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "model_name": model.name,
         "trainer": model.trainer,
@@ -91,81 +57,84 @@ def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], row
         "features": model.features,
         "fe_files": [],
         "node_type": model.node_type,
-        "sha256": {file.name: sha256_of(file) for file in written},
     }
-    _write(folder / METADATA, own | dict(metadata))
-    _check_parity(model, load_model(folder), rows)
+    write_json(folder / METADATA, own | dict(metadata))
+    write_sums(folder)
+    parity = check_parity(model, folder, rows)
+    refused |= parity.refused
+    for name, reason in refused.items():
+        (folder / name).unlink(missing_ok=True)
+        warn(f"{model.name}: {name} is left out, because {reason}.")
+    own |= {"parity": {"rows": len(rows), "watts": parity.largest}, "refused_formats": refused}
+    write_json(folder / METADATA, own | dict(metadata))
+    write_sums(folder)
 
 
-def load_model(folder: Path) -> PowerModel:
-    """Read a model's folder; nothing in it is executed, and a file that was changed since is refused."""
-    metadata = _read(folder / METADATA)
-    if metadata.get("schema_version") != SCHEMA_VERSION:
-        raise UserError(f"{folder} was written by another version of kepler-train: it cannot be read by this one.")
-    try:
-        files = _read(_unchanged(folder, metadata["model_file"], metadata))
-        components = {
-            name: Fitted(
-                entry["features"],
-                load_component(
-                    entry["kind"], _unchanged(folder, entry["model_file"], metadata), len(entry["features"])
-                ),
-            )
-            for name, entry in files.items()
-        }
-        return PowerModel(metadata["trainer"], metadata["node_type"], components)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{folder} is not the folder of a model: {error} is missing or wrong.") from None
+def _write_components(model: PowerModel, folder: Path) -> dict[str, str]:
+    """Write the files of every component and the list of them; answers which graphs there are none of, and why."""
+    files, refused = {}, {}
+    for component, fitted in model.components.items():
+        name = f"{component}{fitted.model.suffix}"
+        fitted.model.save(folder / name)
+        # Other tools look for `model_file`, which may become another one for them; this one is ours.
+        own = {"file": name, "kind": fitted.model.kind}
+        files[component] = {"model_file": name, "features": fitted.features, "fe_files": []} | own
+        try:
+            graph = fitted.model.graph(len(fitted.features))
+        except NoGraph as error:
+            refused[f"{component}{GRAPH}"] = str(error)
+            continue
+        about = {"features": json.dumps(fitted.features), "component": component, "unit": "W"}
+        for key, value in about.items():
+            graph.metadata_props.add(key=key, value=value)
+        (folder / f"{component}{GRAPH}").write_bytes(graph.SerializeToString(deterministic=True))
+    write_json(folder / f"{model.name}.json", files)
+    return refused
 
 
-def _unchanged(folder: Path, name: str, metadata: Mapping[str, Any]) -> Path:
-    """A file that the metadata name, with the content that they vouch for."""
-    expected = metadata["sha256"][name]
-    file = folder / name
-    if file.parent != folder or not file.is_file() or sha256_of(file) != expected:
-        raise UserError(f"{file} is not the file that was saved with this model: it was changed or is missing.")
-    return file
+def load_model(path: Path) -> PowerModel:
+    """Read a model's folder or zip."""
+    return read_model(path)[0]
 
 
-def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What Kepler reads directly; None when a component is of a kind that Kepler does not have.
-
-    Without `model_name` Kepler takes a curve for a linear model, or panics.
-    """
-    entries = {
-        component: weights
-        for component, fitted in model.components.items()
-        if (weights := fitted.model.weights(fitted.features)) is not None
-    }
-    if len(entries) < len(model.components):
-        return None
-    return {"model_name": model.name, "machine_spec": dict(machine_spec)} | entries
-
-
-def _check_parity(trained: PowerModel, loaded: PowerModel, rows: pd.DataFrame) -> None:
-    """What is served is what was judged."""
-    now = loaded.predict(rows)
-    for component, before in trained.predict(rows).items():
-        off = np.abs(now[component] - before)
-        worst = float(np.max(off - PARITY_SHARE * np.abs(before), initial=0.0))
-        if not worst <= PARITY_WATTS:  # also refuses NaN
-            raise DataError(
-                f"The saved model {trained.name} predicts {component} power that differs by up to {off.max():.3g} W"
-                " from the trained one: it is not kept."
-            )
+def read_model(path: Path) -> tuple[PowerModel, dict[str, Any]]:
+    """A model's folder or zip with its metadata; a file that was changed since it was written is refused."""
+    with opened(path) as folder:
+        metadata = read_metadata(folder)
+        vouched = check_sums(folder)
+        try:
+            components = {
+                component: _component(folder, entry, vouched)
+                for component, entry in read_json(_vouched(folder, metadata["model_file"], vouched)).items()
+            }
+            return PowerModel(metadata["trainer"], metadata["node_type"], components), metadata
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path} is not a model: {error} is missing or wrong.") from None
 
 
-def _write(file: Path, content: Mapping[str, Any]) -> None:
-    file.write_text(json.dumps(content, allow_nan=False, indent=1), encoding="utf-8")
+def _component(folder: Path, entry: Mapping[str, Any], vouched: set[str]) -> Fitted:
+    features = entry["features"]
+    return Fitted(features, load_component(entry["kind"], _vouched(folder, entry["file"], vouched), len(features)))
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{file.parent} is not the folder of a model: {file.name} is missing.") from None
-    except ValueError as error:
-        raise UserError(f"{file} is cut short or not JSON: {error}.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{file.parent} is not the folder of a model: {file.name} is something else.")
-    return content
+def _vouched(folder: Path, name: str, vouched: set[str]) -> Path:
+    if name not in vouched:
+        raise UserError(f"{folder} is not the folder of a model: {name!r} is not among the files it vouches for.")
+    return folder / name
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """The metadata in a model's folder, in a form that this version knows."""
+    metadata = read_json(folder / METADATA)
+    written = metadata.get("schema_version")
+    if isinstance(written, int) and written > SCHEMA_VERSION:
+        raise UserError(
+            f"{folder} was written in version {written} of the format, and this kepler-train reads up to version"
+            f" {SCHEMA_VERSION}: update it."
+        )
+    if written != SCHEMA_VERSION:
+        raise UserError(
+            f"{folder} was written in version {written} of the format, which this kepler-train no longer reads"
+            f" (it reads version {SCHEMA_VERSION}): train the model again."
+        )
+    return metadata

@@ -1,0 +1,93 @@
+"""A model's folder as one zip: the same bytes for the same files, and read with suspicion."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kepler_train.errors import UserError
+
+# The same files give the same archive, byte for byte.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+# A model has some twenty files of a few MB; what is far beyond that is not one of ours.
+MOST_FILES = 200
+MOST_BYTES = 512 * 2**20  # of all files together
+MOST_RATIO = 500  # of a file's size to its size in the archive; ours stay below 50
+_SMALL = 2**20  # a file below this may be as repetitive as it likes
+_CHUNK = 2**20
+
+
+def write_archive(folder: Path, archive: Path) -> None:
+    """Put the files of a folder into a zip."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for file in sorted(folder.iterdir()):
+            entry = zipfile.ZipInfo(file.name, _EPOCH)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, (stat.S_IFREG | 0o644) << 16
+            target.writestr(entry, file.read_bytes())
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """A model's folder, or what its zip holds in a folder that lasts as long as this."""
+    if path.is_dir():
+        yield path
+        return
+    if not path.is_file():
+        raise UserError(f"There is no model {path}: name its folder or its zip.")
+    with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
+        folder = Path(scratch) / path.stem
+        folder.mkdir()
+        try:
+            with zipfile.ZipFile(path) as archive:
+                _unpack(archive, path, folder)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+            raise UserError(f"{path} is cut short or not a zip: {error}.") from None
+        try:
+            yield folder
+        except UserError as error:  # a person knows the archive, not the folder it was unpacked to
+            raise UserError(str(error).replace(str(folder), str(path))) from None
+
+
+def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
+    """Write every file of an archive into a folder, unless one of them is not what a model has."""
+    entries = archive.infolist()
+    if len(entries) > MOST_FILES:
+        raise UserError(f"{path} holds {len(entries)} files, which is no model: at most {MOST_FILES} are read.")
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise UserError(f"{path} holds two files of one name: it was not written by kepler-train.")
+    for entry in entries:
+        _check_entry(entry, path)
+    if sum(entry.file_size for entry in entries) > MOST_BYTES:
+        raise UserError(f"{path} would be more than {MOST_BYTES >> 20} MB when unpacked, which is no model.")
+    for entry in entries:
+        _write_entry(archive, entry, path, folder)
+
+
+def _check_entry(entry: zipfile.ZipInfo, path: Path) -> None:
+    name, kind = entry.filename, entry.external_attr >> 16
+    # ZipInfo has turned the separators of this system into /, and cut names at NUL; orig_filename is what is written.
+    if not name or name in (".", "..") or set(entry.orig_filename) & {"/", "\\", ":", "\0"}:
+        raise UserError(
+            f"{path} holds {entry.orig_filename!r}, which is not the plain name of a file: nothing is read."
+        )
+    if stat.S_IFMT(kind) not in (0, stat.S_IFREG):
+        raise UserError(f"{path} holds {name!r}, which is a link or a device and not a file: nothing is read.")
+    if entry.flag_bits & 0x1:
+        raise UserError(f"{path} is encrypted: unpack it yourself and name the folder.")
+    if entry.file_size > max(_SMALL, MOST_RATIO * entry.compress_size):
+        raise UserError(f"{path} holds {name!r}, which is packed more than {MOST_RATIO}-fold: nothing is read.")
+
+
+def _write_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, folder: Path) -> None:
+    """Write one file; zipfile never hands out more than the declared size, and checks what it handed out."""
+    file = folder / entry.filename
+    with archive.open(entry) as source, file.open("xb") as target:
+        shutil.copyfileobj(source, target, _CHUNK)
+    if file.stat().st_size != entry.file_size:
+        raise UserError(f"{path} holds {entry.filename!r}, which is not as large as it says: nothing is read.")

@@ -1,0 +1,91 @@
+"""A process that trained nothing: reads saved models from their files and says what each format predicts.
+
+`python -m kepler_train.models.check` answers a line of JSON for each line that it is given, until there are no more:
+`{"folder": …, "features": […], "columns": …, "answer": …}` names a model, a file with a column per feature and the
+file to write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kepler_train.errors import KeplerTrainError
+from kepler_train.models.artifact import load_model
+from kepler_train.models.component import Matrix, Watts
+from kepler_train.models.files import GRAPH, WEIGHTS, read_json
+from kepler_train.models.fresh import NATIVE, Predictions
+from kepler_train.models.graphs import INPUT, OUTPUT
+from kepler_train.models.power import PowerModel
+from kepler_train.models.weights import watts_of_weights
+
+# Rows that a graph is given at once: some hold a number for each pair of a row and a row of training.
+_BATCH = 2000
+
+
+def predictions(folder: Path, columns: Mapping[str, Watts]) -> Predictions:
+    """What each format of a model predicts."""
+    found = Predictions({}, {})
+    try:
+        model = load_model(folder)
+        found.watts.update({(NATIVE, component): watts for component, watts in model.watts(columns).items()})
+    except KeplerTrainError as error:
+        found.errors[NATIVE] = str(error)
+        return found
+    for name, component in _others(folder, model):
+        try:
+            found.watts[name, component] = _watts(folder / name, component, model, columns)
+        except Exception as error:  # whatever a runtime says of a file that it cannot read
+            found.errors[name] = f"it cannot be read: {' '.join(str(error).split())[:300]}"
+    return found
+
+
+def _others(folder: Path, model: PowerModel) -> Iterator[tuple[str, str]]:
+    """The other formats of each component that are there."""
+    for component in model.components:
+        for name in (f"{component}{GRAPH}", WEIGHTS):
+            if (folder / name).is_file():
+                yield name, component
+
+
+def _watts(file: Path, component: str, model: PowerModel, columns: Mapping[str, Watts]) -> Watts:
+    if file.name == WEIGHTS:
+        return watts_of_weights(read_json(file), component, columns)
+    return _graph_watts(file, np.column_stack([columns[name] for name in model.components[component].features]))
+
+
+def _graph_watts(file: Path, rows: Matrix) -> Watts:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(file.read_bytes(), options, providers=["CPUExecutionProvider"])
+    single = rows.astype(np.float32)
+    pieces = [session.run([OUTPUT], {INPUT: single[at : at + _BATCH]})[0] for at in range(0, len(single), _BATCH)]
+    return np.concatenate([piece[:, 0] for piece in pieces], dtype=np.float64)
+
+
+def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    columns = dict(zip(request["features"], np.load(request["columns"]), strict=True))
+    found = predictions(Path(request["folder"]), columns)
+    np.save(request["answer"], np.array(list(found.watts.values())))
+    return {"watts": list(found.watts), "errors": found.errors}
+
+
+def main() -> None:
+    """Answer until the other side closes."""
+    # What libraries print must not look like an answer.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""A power model: the models of all components of one source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kepler_train.errors import DataError, UserError
+from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.narrow import Fitted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class PowerModel:
+    """One model per component, each over features of its own."""
+
+    trainer: str
+    node_type: int
+    components: Mapping[str, Fitted]
+
+    @property
+    def name(self) -> str:
+        """`<trainer>_<node type>`."""
+        return f"{self.trainer}_{self.node_type}"
+
+    @property
+    def features(self) -> list[str]:
+        """Every feature that a component looks at."""
+        return sorted({feature for fitted in self.components.values() for feature in fitted.features})
+
+    @property
+    def model_class(self) -> ModelClass:
+        """How clients of other tools read the model, when all its components are read alike."""
+        classes = {fitted.model.model_class for fitted in self.components.values()}
+        return classes.pop() if len(classes) == 1 else "kepler-train"
+
+    def predict(self, frame: pd.DataFrame) -> dict[str, Watts]:
+        """Power (W) by component for every row; the frame's columns may come in any order."""
+        return self.watts(self.columns_of(frame))
+
+    def watts(self, columns: Mapping[str, Watts]) -> dict[str, Watts]:
+        """Power (W) by component, from a column per feature."""
+        return {
+            component: fitted.model.predict(_matrix(columns, fitted)) for component, fitted in self.components.items()
+        }
+
+    def columns_of(self, frame: pd.DataFrame) -> dict[str, Watts]:
+        """The columns of a frame that the model looks at; a missing one or a missing value is refused."""
+        missing = [feature for feature in self.features if feature not in frame.columns]
+        if missing:
+            raise UserError(f"The model {self.name} needs {', '.join(missing)}, which the data do not have.")
+        columns = {}
+        for feature in self.features:
+            try:
+                columns[feature] = frame[feature].to_numpy(dtype=np.float64)
+            except (ValueError, TypeError) as error:
+                raise UserError(f"The column {feature} has something else than numbers: {error}.") from None
+            if unknown := int(np.sum(~np.isfinite(columns[feature]))):
+                raise DataError(
+                    f"{unknown} of {len(frame)} rows have no finite value of {feature}, which the model {self.name}"
+                    " needs: leave them out."
+                )
+        return columns
+
+
+def _matrix(columns: Mapping[str, Watts], fitted: Fitted) -> Matrix:
+    return np.column_stack([columns[feature] for feature in fitted.features])

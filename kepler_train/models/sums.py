@@ -1,0 +1,35 @@
+"""SHA256SUMS: what every file of a folder must hold, in the form that `sha256sum -c` reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kepler_train.errors import UserError
+from kepler_train.workspace.manifest import sha256_of
+
+SUMS = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")
+
+
+def write_sums(folder: Path) -> None:
+    """Vouch for every file of a folder as it is now."""
+    files = sorted(file for file in folder.iterdir() if file.name != SUMS)
+    (folder / SUMS).write_text("".join(f"{sha256_of(file)}  {file.name}\n" for file in files), encoding="utf-8")
+
+
+def check_sums(folder: Path) -> set[str]:
+    """The names of the files that are vouched for; one that was changed since is refused."""
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, UnicodeDecodeError):
+        raise UserError(f"{folder} is not the folder of a model: {SUMS} is missing or unreadable.") from None
+    found = [_LINE.fullmatch(line) for line in lines]
+    sums = {match[2]: match[1] for match in found if match}
+    if len(sums) < len(lines):
+        raise UserError(f"{folder / SUMS} is not a list of check sums, each with the name of a file beside it.")
+    for name, expected in sums.items():
+        file = folder / name
+        if file.is_symlink() or not file.is_file() or sha256_of(file) != expected:
+            raise UserError(f"{file} is not the file that was saved with this model: it was changed or is missing.")
+    return set(sums)
