@@ -10,6 +10,8 @@ from kepler_train.models.component import ComponentModel
 
 # By the name in a model's files, imported when one is read.
 KINDS = {
+    "curve": "kepler_train.models.curve:CurveModel",
+    "estimator": "kepler_train.models.estimator:EstimatorModel",
     "linear": "kepler_train.models.linear:LinearModel",
     "trees": "kepler_train.models.trees:TreesModel",
 }

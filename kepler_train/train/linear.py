@@ -6,8 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from kepler_train.models import ComponentModel, LinearModel
+from kepler_train.models import ComponentModel, LinearModel, Matrix
 from kepler_train.train.training_set import TrainingSet
+
+_BLOCK = 2000  # rows
 
 
 class LinearRegressionTrainer:
@@ -27,8 +29,16 @@ class LinearRegressionTrainer:
         scale = np.where(largest > 0, largest, 1.0)
         # The intercept is a column like the others, so that it is kept non-negative too.
         columns = np.hstack([X / scale, np.ones((len(X), 1))]) if data.intercept else X / scale
-        # ‖A·w − y‖² = ‖R·w − Qᵀy‖² + constant with A = QR: the search runs on a few rows, not on all of them.
-        orthogonal, triangular = np.linalg.qr(columns)
-        coefficients, _ = nnls(triangular, orthogonal.T @ data.y)
+        triangle = _triangle(np.column_stack([columns, data.y]))
+        coefficients, _ = nnls(triangle[:, :-1], triangle[:, -1])
         bias = float(coefficients[-1]) if data.intercept else 0.0
         return LinearModel(bias, coefficients[: X.shape[1]], scale)
+
+
+def _triangle(rows: Matrix) -> Matrix:
+    """A few rows R with ‖R·v‖ = ‖rows·v‖ for every v, so that the search need not look at all of them.
+
+    Block by block, as long as the cache holds one: the cost grows with the rows, and no faster.
+    """
+    parts = [np.asarray(np.linalg.qr(rows[start : start + _BLOCK], mode="r")) for start in range(0, len(rows), _BLOCK)]
+    return np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))

@@ -14,6 +14,14 @@ if TYPE_CHECKING:  # the names are asked for where no model is fitted
 # By name, with the module that is imported when the trainer is used.
 TRAINERS = {
     "LinearRegressionTrainer": "kepler_train.train.linear",
+    "SGDRegressorTrainer": "kepler_train.train.sgd",
+    "PolynomialRegressionTrainer": "kepler_train.train.polynomial",
+    "KNeighborsRegressorTrainer": "kepler_train.train.neighbors",
+    "SVRRegressorTrainer": "kepler_train.train.support_vectors",
+    "GradientBoostingRegressorTrainer": "kepler_train.train.gradient_boosting",
+    "LogarithmicRegressionTrainer": "kepler_train.train.logarithmic",
+    "LogisticRegressionTrainer": "kepler_train.train.logistic",
+    "ExponentialRegressionTrainer": "kepler_train.train.exponential",
     "XgboostFitTrainer": "kepler_train.train.xgboost",
 }
 

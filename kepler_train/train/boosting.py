@@ -1,0 +1,27 @@
+"""Boosted trees by histograms (XGBoost): each tree learns what the ones before it leave over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kepler_train.models import ComponentModel, TreesModel
+from kepler_train.models.trees import THREADS
+from kepler_train.train.training_set import TrainingSet
+
+# Settings that say how many trees there are, not what a tree is.
+_COUNTS = ("n_estimators", "max_trees")
+
+
+def boost(data: TrainingSet, settings: Mapping[str, Any], before: ComponentModel | None) -> TreesModel:
+    """`n_estimators` trees, after those of `before` where it is given; trees need neither scaling nor intercept."""
+    import xgboost
+
+    parameters = {name: value for name, value in settings.items() if name not in _COUNTS}
+    booster = xgboost.train(
+        parameters | {"tree_method": "hist", "seed": data.seed, "nthread": THREADS},
+        xgboost.QuantileDMatrix(data.X, data.y, max_bin=settings["max_bin"], nthread=THREADS),
+        num_boost_round=settings["n_estimators"],
+        xgb_model=before.booster if isinstance(before, TreesModel) else None,
+    )
+    return TreesModel(booster)

@@ -1,0 +1,36 @@
+"""The mean power of the nearest known rows: right where the data are dense, and never beyond what was measured."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from kepler_train.catalog import catalog
+from kepler_train.models import ComponentModel
+from kepler_train.models.estimator import EstimatorModel
+from kepler_train.train.subsample import subsample
+from kepler_train.train.training_set import TrainingSet
+
+
+class KNeighborsRegressorTrainer:
+    """Mean of the k nearest rows, by Euclidean distance of features scaled by their largest value."""
+
+    name: ClassVar[str] = "KNeighborsRegressorTrainer"
+    additive: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
+    lags: ClassVar[int] = 0
+
+    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> EstimatorModel:  # noqa: ARG002
+        """Keep the rows, or of many a part of them."""
+        from sklearn.neighbors import KNeighborsRegressor
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import MaxAbsScaler
+
+        settings = catalog().trainer(self.name).settings
+        rows = subsample(data, settings["max_rows"])
+        nearest = KNeighborsRegressor(min(settings["n_neighbors"], len(rows)), algorithm="kd_tree")
+        # Rows with equal features have their mean power, so that it does not matter which of them are the nearest.
+        _, same, count = np.unique(rows.X, axis=0, return_inverse=True, return_counts=True)
+        y = (np.bincount(same, rows.y) / count)[same]
+        return EstimatorModel(Pipeline([("scale", MaxAbsScaler()), ("nearest", nearest)]).fit(rows.X, y))
