@@ -261,6 +261,11 @@ class RunSpec(BaseModel):
         description="Folder or s3:// address for models; empty: models/ in the workspace.",
         json_schema_extra=_PUBLISH,
     )
+    preprocessed_csv: bool = Field(
+        False,
+        description="Keep the training rows as CSV files with the models, as earlier tools of Kepler do.",
+        json_schema_extra=_PUBLISH,
+    )
     publisher: str = Field("", description="Account named as publisher.", json_schema_extra=_PUBLISH)
     node_type: int = Field(0, ge=0, description="Node type index that the models are for.", json_schema_extra=_PUBLISH)
     cos_provider: Literal["none", "ibmcloud", "aws"] = Field(

@@ -10,15 +10,27 @@ import pyarrow.parquet as pq
 
 from kepler_train.collect.decoding import Samples
 from kepler_train.collect.samples import schema, table
+from kepler_train.errors import DataError
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import Scenario, run_nodes
 from kepler_train.simulate.store import store_of
 from kepler_train.simulate.truth import write_container_truth
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Inputs, Step
+from kepler_train.steps import STEPS
+from kepler_train.workspace import Inputs, Manifest, Run, Step, open_store, run_step
 
 START = 1_794_614_400.0  # 2026-11-14T00:00:00Z
 SOURCE = "rapl-sysfs"
+ASKED = {
+    "pipeline": "lab",
+    "feature_groups": ["BPFOnly"],
+    "dyn_trainers": ["LinearRegressionTrainer"],
+    "abs_trainers": ["LinearRegressionTrainer"],
+    "folds": 2,
+    "gate_mae": 40,
+    "start": "2026-11-14T00:00:00Z",
+    "end": "2026-11-14T01:00:00Z",
+}
 
 
 def write_node(
@@ -49,3 +61,33 @@ class Recorded(Step):
         for file in Path(self.function).glob("*.parquet"):
             shutil.copyfile(file, out / file.name)
         return {}
+
+
+class Lab:
+    """A run on samples that were collected elsewhere."""
+
+    def __init__(self, samples: Path, home: Path, run_id: str = "1", **asked: Any) -> None:
+        self.spec = self.asked(**asked)
+        self.run = Run.named(open_store(str(home)), f"lab/{run_id}")
+        self.home = home / "runs" / "lab" / run_id
+        self.steps = {**STEPS, "query": Recorded("query", str(samples), needs=("plan",))}
+        for step in ("plan", "query", "validate"):
+            self.do(step)
+
+    @staticmethod
+    def asked(**more: Any) -> RunSpec:
+        """The spec of a run."""
+        return RunSpec.model_validate(ASKED | more)
+
+    def do(self, step: str, part: str = "") -> Manifest:
+        return run_step(self.steps[step], self.steps, self.run, self.spec, part)
+
+    def do_parts(self, step: str) -> list[str]:
+        """Every part of a step; answers what the data did not allow."""
+        failed = []
+        for part in self.steps[step].parts(self.spec):
+            try:
+                self.do(step, part)
+            except DataError as error:
+                failed.append(str(error))
+        return failed

@@ -191,6 +191,9 @@ def train(
     vm_train: o.VmTrain = False,
     nodes: o.Nodes = "",
     schedule: o.ScheduleFile = "",
+    preprocessed_data: Annotated[
+        bool, typer.Option("--preprocessed-data", help="Keep the training rows too: preprocessed_data/*.csv.")
+    ] = False,
 ) -> None:
     """Train power models from a query, judge them, and keep those that pass in MODEL_PATH/<pipeline>."""
     from kepler_train.cli.isolating import known_background
@@ -218,6 +221,7 @@ def train(
         metric_prefix=metric_prefix,
         vm_train=vm_train,
         nodes=nodes,
+        preprocessed_csv=preprocessed_data,
     )
     o.check_methods(asked)
     home = model_path(pipeline_name)

@@ -36,13 +36,16 @@ class Choice:
 def choose(
     asked: str,
     node: pd.DataFrame,
-    containers: Sequence[Path],
     features: list[str],
     stored: Mapping[str, Background],
+    own: Mapping[str, Background],
     node_type: int,
     machines: Mapping[str, MachineSpec | None],
 ) -> Choice:
-    """The isolator for these frames, of which `features` are used; `stored` are profiles by node, or of any node."""
+    """The isolator for node rows, of which `features` are used.
+
+    `stored` are profiles by node, or of any node; `own` are those of the rows themselves.
+    """
     if asked not in MAY_USE_PROFILE:
         return Choice(asked, "it was asked for", {})
     names = sorted(map(str, node["node"].unique()))
@@ -57,7 +60,6 @@ def choose(
         reason = f"the stored profile cannot be used: {reason}"
         if asked == "profile":
             raise UserError(f"{reason[0].upper()}{reason[1:]}; {_MAKE_ONE}, or choose another isolator.")
-    own = scheduled_profiles(node, containers, node_type, machines)
     if own:
         return Choice("profile", f"{reason}, but {_idle_of(own)}", own)
     reason += f", and no schedule has {IDLE_SECONDS:g} s of idle on {' and '.join(names)}"

@@ -83,7 +83,7 @@ def profile_of(
     idle: pd.DataFrame, ran: pd.DataFrame, chosen: Chosen, step: float, node_type: int, machine: MachineSpec | None
 ) -> Background:
     """The profile that idle rows of one node give, with the sum over them of the features of each container."""
-    features = features_of(idle)
+    features = [name for name in features_of(idle) if not idle[name].isna().any()]  # some only other nodes have
     return Background(
         node_type=node_type,
         node=str(idle["node"].iloc[0]),
@@ -108,6 +108,34 @@ def features_of(node: pd.DataFrame) -> list[str]:
 
 def _watts(power: pd.Series[float]) -> Watts:
     return Watts(mean=power.mean(), median=power.median(), deviation=power.std(ddof=0))
+
+
+def renewed(stored: Background | None, fresh: Background) -> Background:
+    """The later of two profiles of a node type, with the columns that only the earlier knows.
+
+    Runs of several feature groups and energy sources share a profile: none must take from it what another needs. What
+    was stored of a machine that differs is of no use and is not kept.
+    """
+    if stored is None:
+        return fresh
+    older, newer = sorted((stored, fresh), key=lambda one: one.end)
+    if older.misfit(newer.node_type, newer.machine, (), ()) or (not newer.node_type and older.node != newer.node):
+        return newer
+    lacking = [name for name in older.usage if name not in newer.usage]
+    ran = {
+        name: {feature: own[feature] for feature in lacking if own.get(feature)}
+        for name, own in older.containers.items()
+    }
+    return newer.model_copy(
+        update={
+            "power": older.power | newer.power,
+            "usage": older.usage | newer.usage,
+            "containers": {
+                name: ran.get(name, {}) | newer.containers.get(name, {})
+                for name in dict.fromkeys((*newer.containers, *(name for name, own in ran.items() if own)))
+            },
+        }
+    )
 
 
 class BackgroundNames:

@@ -20,7 +20,7 @@ from kepler_train.errors import UserError
 from kepler_train.isolate.choice import ANY_NODE
 from kepler_train.isolate.containers import Floats
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
-from kepler_train.isolate.profile import PROFILES, Background, parse_background, profile_name
+from kepler_train.isolate.profile import PROFILES, Background, parse_background, profile_name, renewed
 from kepler_train.isolate.removal import Predict
 from kepler_train.models import PowerModel, load_model
 from kepler_train.models.artifact import METADATA
@@ -78,10 +78,34 @@ def keep_known(spec: RunSpec, store: Store, models: str, folder: Path) -> None:
 
 
 def read_known(folder: Path, spec: RunSpec) -> Known:
-    """What was kept in a folder."""
+    """What was kept in a folder; a profile without a node type serves the node that it is of, and no other."""
     file = folder / PROFILE
-    profiles = {ANY_NODE: parse_background(file.read_bytes(), file, spec.node_type)} if file.is_file() else {}
+    profiles = {}
+    if file.is_file():
+        found = parse_background(file.read_bytes(), file, spec.node_type)
+        profiles = {ANY_NODE if spec.node_type else found.node: found}
     return Known(profiles, read_models(folder / MODELS))
+
+
+def pass_on_profile(isolated: Path, folder: Path) -> None:
+    """Copy the profile that isolation made of the run's own idle time, if it did."""
+    if (isolated / PROFILE).is_file():
+        shutil.copyfile(isolated / PROFILE, folder / PROFILE)
+
+
+def promote_profile(content: bytes, store: Store, node_type: int) -> Background:
+    """Let the profile of a run be that of its node type in a workspace, unless a later one is there; answer what is."""
+    key = f"{PROFILES}/{profile_name(node_type)}"
+    fresh = kept = parse_background(content, "The run's own profile", node_type)
+
+    def change(before: bytes | None) -> bytes | None:
+        nonlocal kept
+        stored = parse_background(before, f"{store.uri}/{key}", node_type) if before is not None else None
+        kept = renewed(stored, fresh)
+        return None if kept == stored else kept.model_dump_json(indent=1).encode()
+
+    store.update(key, change)
+    return kept
 
 
 def keep_models(spec: RunSpec, models: str, folder: Path) -> None:

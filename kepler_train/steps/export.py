@@ -10,9 +10,11 @@ import pandas as pd
 
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.plot import plot_held_out
+from kepler_train.export.preprocessed import copy_preprocessed_data
 from kepler_train.export.report import PLOT, REPORT, write_report
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.spec import RunSpec
+from kepler_train.steps.background import pass_on_profile
 from kepler_train.steps.evaluate import EVALUATION
 from kepler_train.steps.train import HELD_OUT, MODEL
 from kepler_train.workspace import Figures, Inputs
@@ -21,6 +23,7 @@ from kepler_train.workspace import Figures, Inputs
 def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Export the models of the run."""
     folders = inputs.folder("isolate"), inputs.folder("evaluate")
+    pass_on_profile(inputs.folder("isolate"), out)
     return export_models(inputs.parts("train"), *folders, spec, inputs.run.name, out)
 
 
@@ -32,6 +35,7 @@ def export_models(
     isolation = Isolation.model_validate_json((isolated / ISOLATION).read_bytes())
     home = out / spec.pipeline
     home.mkdir()
+    copy_preprocessed_data(isolated, home)
     passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
     for part, verdict in passing.items():
         export_model(trained[part] / MODEL, home, part, verdict)

@@ -9,18 +9,20 @@ import pandas as pd
 
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
+from kepler_train.export.preprocessed import write_preprocessed_data
 from kepler_train.extract.columns import columns_of_group
 from kepler_train.isolate.attribution import check_rule
-from kepler_train.isolate.choice import Choice, choose
+from kepler_train.isolate.choice import Choice, choose, scheduled_profiles
 from kepler_train.isolate.clipping import Removed
 from kepler_train.isolate.containers import container_names
 from kepler_train.isolate.hints import Hints
 from kepler_train.isolate.isolation import isolate_containers
-from kepler_train.isolate.isolators import power_columns
+from kepler_train.isolate.isolators import MAY_USE_PROFILE, power_columns
 from kepler_train.isolate.outcome import ISOLATION, Isolation, outcome_of
+from kepler_train.isolate.profile import Background
 from kepler_train.isolate.removal import Removal, RemoveConstant, RemovePredicted, RemoveProfile
 from kepler_train.spec import RunSpec
-from kepler_train.steps.background import Known, read_known
+from kepler_train.steps.background import PROFILE, Known, read_known
 from kepler_train.steps.frames import container_files, read_node_rows
 from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.workspace import Figures, Inputs
@@ -38,6 +40,15 @@ def isolate_frames(
 
     `features_of` names the features of each group where they are not those that the catalog says.
     """
+    figures = _isolate_rows(extracted, spec, known, out, features_of)
+    if spec.preprocessed_csv:
+        write_preprocessed_data(read_node_rows(extracted), out, spec)
+    return figures
+
+
+def _isolate_rows(
+    extracted: Path, spec: RunSpec, known: Known, out: Path, features_of: Mapping[str, list[str]] | None
+) -> Figures:
     if "DynPower" not in spec.output_types:
         say("isolate: the run has no DynPower, which alone needs dynamic power.")
         return _write(Isolation(asked=spec.isolator, isolator="none", why="no DynPower", attribution=""), out)
@@ -49,7 +60,11 @@ def isolate_frames(
     features = sorted({name for own in groups.values() for name in own})
     kinds = read_machines(extracted)
     machines = {str(name): common_machine(kinds, [str(name)]) for name in node["node"].unique()}
-    chosen = choose(spec.isolator, node, containers, features, known.profiles, spec.node_type, machines)
+    own: dict[str, Background] = {}
+    if spec.isolator in MAY_USE_PROFILE:
+        own = scheduled_profiles(node, containers, spec.node_type, machines)
+    _keep_profile(own, out)
+    chosen = choose(spec.isolator, node, features, known.profiles, own, spec.node_type, machines)
     say(f"isolate: {chosen.isolator}, because {chosen.why}")
     removal = _removal(chosen, node, containers, spec, known)
     found = isolate_containers(node, containers, groups, removal, spec.attribution, out)
@@ -62,6 +77,13 @@ def isolate_frames(
     )
     _tell(outcome)
     return _write(outcome, out) | {"rows": len(node)}
+
+
+def _keep_profile(own: Mapping[str, Background], out: Path) -> None:
+    """Keep the profile of the run's own idle time, of several nodes the longest: `publish` promotes it."""
+    if own:
+        longest = max(own.values(), key=lambda one: one.rows * one.window_seconds)
+        (out / PROFILE).write_text(longest.model_dump_json(indent=1), encoding="utf-8")
 
 
 def _of_the_asked_nodes(node: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from kepler_train.events import say
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import version_of
 from kepler_train.spec import RunSpec
+from kepler_train.steps.background import PROFILE, promote_profile
 from kepler_train.workspace import Figures, Inputs
 
 PUBLISHED = "published.json"
@@ -30,6 +31,11 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     latest = target.point_latest(spec.pipeline, version)
     say(f"publish: {len(models)} models at {place}")
     say(f"publish: latest of {spec.pipeline} is {latest}" + ("" if latest == version else " (of a newer window)"))
+    profile = inputs.folder("export") / PROFILE
+    if profile.is_file():
+        kept = promote_profile(profile.read_bytes(), inputs.run.store, spec.node_type)
+        made = f"{kept.node}, {kept.end:%Y-%m-%d %H:%M} UTC"
+        say(f"publish: the background profile of node type {spec.node_type} is of {made}")
     content = {"target": target.uri, "pipeline": spec.pipeline, "version": version, "place": place, "latest": latest}
     (out / PUBLISHED).write_text(json.dumps(content, indent=1), encoding="utf-8")
     return {"models": len(models), "version": version, "latest": latest, "place": place}

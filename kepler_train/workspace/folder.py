@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -38,6 +39,18 @@ class FolderStore:
             with self._writing(self.root):
                 (scratch / "content").write_bytes(content)
             self.upload(scratch / "content", key)
+
+    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """Change a small file as if nobody else could at the same time; a change to None leaves it as it is."""
+        path = self.root / key
+        with self._writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.with_name(f".{path.name}.lock").open("w")
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+            content = change(self.read(key))
+            if content is not None:
+                self.write(key, content)
 
     def upload(self, file: Path, key: str) -> None:
         """Move a file of the scratch folder to its place."""

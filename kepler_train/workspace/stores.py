@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -24,6 +25,9 @@ class Store(Protocol):
 
     def write(self, key: str, content: bytes) -> None:
         """Write a small file."""
+
+    def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """Change a small file as if nobody else could at the same time; a change to None leaves it as it is."""
 
     def upload(self, file: Path, key: str) -> None:
         """Write a file from this machine; it may be moved away from there."""

@@ -190,6 +190,19 @@ def test_a_run_with_a_failed_trainer_is_red_and_publishes_what_is_good(stack):
     assert "not trained: see the log of its task" in Path(place, "README.md").read_text()
 
 
+def test_a_run_with_a_failed_node_is_red_and_learns_from_the_others(stack):
+    run_id = stack.api.trigger(DAG, WINDOW | {"nodes": ["node-0", "10.0.0.7:9102"]})
+    assert stack.api.wait_run(DAG, run_id, 300) == "failed"
+    tasks = tasks_of(stack, run_id)
+    states = {key: (task["state"], task["try_number"]) for key, task in tasks.items()}
+    assert states["extract", "node-0"] == ("success", 1)
+    assert states["extract", "10.0.0.7:9102"] == ("failed", 1)
+    assert (states["isolate", None], states["publish", None]) == (("success", 1), ("success", 1))
+    assert states["nothing_failed", None][0] == "upstream_failed"
+    number = tasks["extract", "10.0.0.7:9102"]["map_index"]
+    assert "no energy counters of the node 10.0.0.7:9102" in stack.api.task_log(DAG, run_id, "extract", 1, number)
+
+
 def test_a_window_without_data_fails_once_with_one_sentence(stack):
     run_id = stack.api.trigger(DAG, {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"})
     assert stack.api.wait_run(DAG, run_id, 120) == "failed"

@@ -43,7 +43,9 @@ def chosen(
 ) -> Choice:
     node, containers = frames(folder, idle)
     profiles = {ANY_NODE: stored} if stored else {}
-    return choose(asked, node, [containers], FEATURES, profiles, 3, {"a": machine})
+    machines = {"a": machine}
+    own = scheduled_profiles(node, [containers], 3, machines)
+    return choose(asked, node, FEATURES, profiles, own, 3, machines)
 
 
 def test_auto_takes_the_stored_profile_then_the_idle_phases_then_the_minimum(
@@ -101,7 +103,7 @@ def test_what_is_not_known_of_a_machine_is_no_difference(stored: Background, tmp
 def test_every_node_needs_a_profile_of_its_own(stored: Background, tmp_path: Path) -> None:
     node, containers = frames(tmp_path, idle=8)
     two = pd.concat([node, node.assign(node="b")], ignore_index=True)
-    found = choose("auto", two, [containers], FEATURES, {"a": stored}, 3, {})
+    found = choose("auto", two, FEATURES, {"a": stored}, scheduled_profiles(two, [containers], 3, {}), 3, {})
     assert found.why.startswith("the stored profile cannot be used: it is of a, not of b, but the schedule has")
     idle_on_one = two.assign(workload=[name if at < len(node) else "cpu" for at, name in enumerate(two["workload"])])
     assert scheduled_profiles(idle_on_one, [containers], 3, {}) == {}

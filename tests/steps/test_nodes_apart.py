@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from simulated import Recorded, write_node
+from simulated import Lab, write_node
 
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
@@ -17,19 +16,8 @@ from kepler_train.spec import RunSpec
 from kepler_train.steps import STEPS, nodes_of
 from kepler_train.steps.extract import CONTAINERS, NODE, extract_samples
 from kepler_train.steps.frames import read_node_rows
-from kepler_train.workspace import Manifest, Run, open_store, run_step
 
 NODES = ["node-0", "node-1"]
-ASKED = {
-    "pipeline": "lab",
-    "feature_groups": ["BPFOnly"],
-    "nodes": NODES,
-    "dyn_trainers": ["LinearRegressionTrainer"],
-    "abs_trainers": ["LinearRegressionTrainer"],
-    "isolator": "min",
-    "start": "2026-11-14T00:00:00Z",
-    "end": "2026-11-14T01:00:00Z",
-}
 
 
 @pytest.fixture(scope="module")
@@ -38,33 +26,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_node(tmp_path_factory.mktemp("two"), hours=1, nodes=2) / "kepler_query"
 
 
-class Lab:
-    """A run on samples that were collected elsewhere."""
-
-    def __init__(self, samples: Path, home: Path, **asked: Any) -> None:
-        self.spec = RunSpec.model_validate(ASKED | asked)
-        self.run = Run.named(open_store(str(home)), "lab/1")
-        self.home = home / "runs" / "lab" / "1"
-        self.steps = {**STEPS, "query": Recorded("query", str(samples), needs=("plan",))}
-        for step in ("plan", "query", "validate"):
-            self.do(step)
-
-    def do(self, step: str, part: str = "") -> Manifest:
-        return run_step(self.steps[step], self.steps, self.run, self.spec, part)
-
-    def do_parts(self, step: str) -> list[str]:
-        """Every part of a step; answers what the data did not allow."""
-        failed = []
-        for part in self.steps[step].parts(self.spec):
-            try:
-                self.do(step, part)
-            except DataError as error:
-                failed.append(str(error))
-        return failed
-
-
 def test_frames_and_models_of_nodes_apart_are_those_of_all_at_once(samples: Path, tmp_path: Path) -> None:
-    lab, whole = Lab(samples, tmp_path / "w"), tmp_path / "whole"
+    lab, whole = Lab(samples, tmp_path / "w", nodes=NODES), tmp_path / "whole"
     whole.mkdir()
     extract_samples(samples, lab.spec, Schedule(), whole)
     assert lab.do_parts("extract") == []
@@ -107,7 +70,7 @@ def test_a_node_of_which_too_little_is_there_is_named_and_the_others_go_on(sampl
             if mine:
                 row["time"], row["value"] = row["time"][:3], row["value"][:3]
         pq.write_table(type(content).from_pylist(rows, schema=content.schema), short / file.name)
-    lab = Lab(short, tmp_path / "w")
+    lab = Lab(short, tmp_path / "w", nodes=NODES)
     assert lab.do_parts("extract") == [
         "Node node-1 has 3 scrapes of its meters, which are too few: choose a longer window."
     ]
