@@ -253,7 +253,14 @@ class RunSpec(BaseModel):
         1.0, gt=0, description="Rows below this power (W) do not count in MAPE.", json_schema_extra=_JUDGE
     )
     folds: int = Field(
-        8, ge=2, le=100, description="Parts that the rows are cut into for held-out error.", json_schema_extra=_JUDGE
+        5, ge=2, le=100, description="Parts that the rows are cut into for held-out error.", json_schema_extra=_JUDGE
+    )
+    interval_level: float = Field(
+        0.9,
+        gt=0,
+        lt=1,
+        description="Share of measured power that a model's prediction interval is to hold.",
+        json_schema_extra=_JUDGE,
     )
 
     publish_to: str = Field(

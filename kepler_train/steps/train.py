@@ -18,7 +18,7 @@ from kepler_train.spec import RunSpec
 from kepler_train.steps.frames import read_node_rows
 from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.train.additivity import additivity_error
-from kepler_train.train.held_out import held_out
+from kepler_train.train.held_out import fit, held_out
 from kepler_train.train.protocols import workloads_or_blocks
 from kepler_train.train.trainer import trainer as find_trainer
 from kepler_train.train.training_set import training_set
@@ -68,12 +68,13 @@ def train_one(
         f"train: {trainer_name} for {output_type} of {source} on {group}: {len(rows)} rows,"
         f" {rows['workload'].nunique()} workloads, {len(features)} features"
     )
-    predictions = held_out(trainer, rows, features, power, group, intercept, spec.folds, spec.seed)
+    sets = {
+        component: training_set(rows, features, component, column, group, intercept=intercept, seed=spec.seed)
+        for component, column in power.items()
+    }
+    predictions = held_out(trainer, rows, sets, spec.folds)
     predictions.to_parquet(out / HELD_OUT, index=False)
-    components = {}
-    for component, column in power.items():
-        data = training_set(rows, features, component, column, group, intercept=intercept, seed=spec.seed)
-        components[component] = Fitted.on(features, trainer.fit(data))
+    components = {component: Fitted.on(features, fit(trainer, data)) for component, data in sets.items()}
     model = PowerModel(trainer_name, spec.node_type, components)
     metadata: dict[str, Any] = {
         "output_type": output_type,

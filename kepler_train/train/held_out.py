@@ -2,51 +2,113 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
 import pandas as pd
 
-from kepler_train.errors import DataError
+from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.events import progress
-from kepler_train.train.protocols import Protocol, splits
+from kepler_train.models import ComponentModel, NarrowModel, Watts
+from kepler_train.train.baselines import CPU_TIME, MEAN, cpu_time
+from kepler_train.train.lines import rising_line
+from kepler_train.train.protocols import Protocol, Split, all_splits
 from kepler_train.train.trainer import Trainer
-from kepler_train.train.training_set import training_set
+from kepler_train.train.training_set import TrainingSet
+
+# Folds that are fitted at once. A pod has one core unless it is given more.
+CORES = "KEPLER_TRAIN_CORES"
+
+
+@dataclass(frozen=True)
+class _Predicted:
+    """What one split gives for one component, in W by held-out row."""
+
+    split: Split
+    component: str
+    columns: Mapping[str, Watts]
 
 
 def held_out(
     trainer: Trainer,
     frame: pd.DataFrame,
-    features: list[str],
-    power: dict[str, str],
-    group: str,
-    intercept: bool,
+    sets: Mapping[str, TrainingSet],
     folds: int,
-    seed: int,
+    before: Mapping[str, ComponentModel] | None = None,
 ) -> pd.DataFrame:
     """Measured and predicted power (W) of every held-out row: protocol, time, node, workload, component.
 
-    `power` maps components to columns of the frame. Each fold's model has seen its own training rows only.
+    Each fold's model has seen its own training rows only, and goes on from the models `before` as the final one does.
+    Beside it stand the trivial models, fitted to the same rows.
     """
     if len(frame) < 2 * folds:
         raise DataError(f"{len(frame)} rows are too few to hold out {folds} parts of them: choose a longer window.")
-    sets = {
-        component: training_set(frame, features, component, column, group, intercept=intercept, seed=seed)
-        for component, column in power.items()
+    seed = next(iter(sets.values())).seed
+    splits = all_splits(frame, folds, seed, trainer.lags)
+    work = [(component, split) for component in sets for split in splits]
+    constant = {
+        component: fit(trainer, data, (before or {}).get(component))
+        for component, data in sets.items()
+        if np.ptp(data.y) == 0  # whatever the rows, there is one thing to learn
     }
-    plans = [(protocol, *rows) for protocol in Protocol for rows in splits(protocol, frame, folds, seed)]
+    times = {component: cpu_time(frame, data) for component, data in sets.items()}
+
+    def judge(component: str, split: Split) -> _Predicted:
+        data = sets[component]
+        inside = data.take(split.inside)
+        model = constant.get(component) or fit(trainer, inside, (before or {}).get(component))
+        x = times[component]
+        idle, slope = rising_line(x[split.inside], inside.y, intercept=data.intercept)
+        columns = {
+            "measured": data.y[split.outside],
+            "predicted": model.predict(data.X[split.outside]),
+            MEAN: np.full(len(split.outside), inside.y.mean()),
+            CPU_TIME: idle + slope * x[split.outside],
+        }
+        return _Predicted(split, component, columns)
+
     pieces = []
-    with progress(f"train: {trainer.name}, held out", len(plans) * len(power), "fits") as shown:
-        for protocol, inside, outside in plans:
-            if not len(inside):
-                continue  # a single workload: there is nothing to learn from without it
-            for component, data in sets.items():
-                model = trainer.fit(data.take(inside))
-                rows = frame.loc[outside, ["time", "node", "workload"]]
-                pieces.append(
-                    rows.assign(
-                        protocol=str(protocol),
-                        component=component,
-                        measured=data.y[outside],
-                        predicted=model.predict(data.X[outside]),
-                    )
-                )
-                shown.advance(1)
-    return pd.concat(pieces, ignore_index=True)
+    with progress(f"train: {trainer.name}, held out", len(work), "fits") as shown, ThreadPoolExecutor(cores()) as pool:
+        for piece in pool.map(judge, *zip(*work, strict=True)):
+            pieces.append(piece)
+            shown.advance(1)
+    return _table(frame, pieces)
+
+
+def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:
+    """Fit a model; a trainer that breaks down breaks down alone, in one sentence."""
+    try:
+        return trainer.fit(data, before)
+    except KeplerTrainError:
+        raise
+    except Exception as error:
+        why = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+        raise DataError(
+            f"{trainer.name} cannot learn {data.component} from {len(data)} rows of {len(data.features)} features:"
+            f" {type(error).__name__}: {why}."
+        ) from error
+
+
+def cores() -> int:
+    """How many folds are fitted at once: what the environment says, else 1."""
+    asked = os.environ.get(CORES, "1")
+    if not asked.isdecimal() or int(asked) < 1:
+        raise UserError(f"{CORES} is {asked!r}: set it to the number of cores to train with, or leave it unset.")
+    return int(asked)
+
+
+def _table(frame: pd.DataFrame, pieces: list[_Predicted]) -> pd.DataFrame:
+    """All held-out rows below each other, in the order of protocols; a split of two protocols is there twice."""
+    ordered = [(protocol, piece) for protocol in Protocol for piece in pieces if protocol in piece.split.protocols]
+    lengths = [len(piece.split.outside) for _, piece in ordered]
+    rows = np.concatenate([piece.split.outside for _, piece in ordered])
+    labels = frame[["time", "node", "workload"]].take(rows).reset_index(drop=True)
+    names = {
+        "protocol": pd.Categorical(np.repeat([str(protocol) for protocol, _ in ordered], lengths)),
+        "component": pd.Categorical(np.repeat([piece.component for _, piece in ordered], lengths)),
+    }
+    numbers = {name: np.concatenate([piece.columns[name] for _, piece in ordered]) for name in ordered[0][1].columns}
+    return labels.assign(**names, **numbers)

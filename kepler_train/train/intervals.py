@@ -1,0 +1,95 @@
+"""Prediction intervals by conformal prediction, calibrated on workloads that the model had not seen.
+
+Score of a held-out row: s = |measured − predicted| / (a + b·predicted); a and b ≥ 0 are the line through |residuals|
+with the least squared error, so that one number is right for idle and for full load. The interval of level 1 − α is
+
+    predicted ± q·(a + b·predicted), with q the ⌈(n + 1)(1 − α′)⌉ / n quantile of the n scores
+
+(Lei, G'Sell, Rinaldo, Tibshirani and Wasserman 2018, split conformal with locally weighted residuals). All K workloads
+weigh the same, however long they ran (pooled by group: Dunn, Wasserman and Ramdas 2022). α′ = α·(K − 1)/(K + 1): rows
+of a workload are wrong together, so few workloads say less than many rows; K/(K + 1) makes room for the one to come,
+(K − 1)/K for the line that was fitted. The level is met on average over workloads like those in the data; for any
+single new one nothing can be promised by fewer than 1/α workloads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kepler_train.collect.schedule import IDLE
+from kepler_train.models.component import Watts
+from kepler_train.models.interval import apply_interval
+from kepler_train.train.lines import rising_line
+from kepler_train.train.protocols import Protocol
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Held-out rows of one component: measured and predicted power (W), and the number of the workload."""
+
+    measured: Watts
+    predicted: Watts
+    workload: npt.NDArray[np.intp]
+
+    def of(self, rows: npt.NDArray[np.bool_]) -> Residuals:
+        """Some of the rows."""
+        return Residuals(self.measured[rows], self.predicted[rows], self.workload[rows])
+
+
+def intervals(held_out: pd.DataFrame, level: float) -> dict[str, dict[str, Any]]:
+    """The interval of each component, as `apply_interval` takes it, with its coverage of workloads it was not made of.
+
+    It is made of rows of loads that were left out whole, and of idle rows, which are never left out as a load, of
+    blocks of time.
+    """
+    protocol = held_out["protocol"]
+    unseen, blocked = protocol == Protocol.WORKLOAD, protocol == Protocol.BLOCKED
+    used = held_out[unseen | (blocked & (held_out["workload"] == IDLE)) if unseen.any() else blocked]
+    found: dict[str, dict[str, Any]] = {}
+    for component, rows in used.groupby("component", sort=False, observed=True):
+        numbers = pd.factorize(rows["workload"])[0]
+        own = Residuals(rows["measured"].to_numpy(), rows["predicted"].to_numpy(), numbers)
+        interval = calibrated(own, level)
+        low, high = apply_interval(interval, own.predicted)
+        found[str(component)] = {
+            **interval,
+            "rows": len(rows),
+            "workloads": int(numbers.max()) + 1,
+            "mean_width": float((high - low).mean()),
+            "coverage": cross_coverage(own, level),
+        }
+    return found
+
+
+def calibrated(rows: Residuals, level: float) -> dict[str, float]:
+    """The interval from held-out rows: level, constant (W), share (of predicted power)."""
+    off = np.abs(rows.measured - rows.predicted)
+    constant, share = rising_line(rows.predicted, off)
+    constant = max(constant, 1e-3 * float(off.mean()), 1e-9)  # a model that is never wrong has a scale too
+    scores = off / (constant + share * rows.predicted)
+    count = np.bincount(rows.workload)
+    workloads = np.count_nonzero(count)
+    missed = (1 - level) * (workloads - 1) / (workloads + 1)
+    order = np.argsort(scores)
+    weight = np.cumsum(1 / (workloads * count[rows.workload[order]]))
+    wanted = math.ceil((len(scores) + 1) * (1 - missed)) / len(scores)
+    place = min(int(np.searchsorted(weight, wanted - 1e-12)), len(scores) - 1)
+    quantile = float(scores[order[place]])
+    return {"level": level, "constant": quantile * constant, "share": quantile * share}
+
+
+def cross_coverage(rows: Residuals, level: float) -> float | None:
+    """The share of rows inside the interval that the other workloads give, mean over workloads; None for one only."""
+    shares = []
+    for workload in np.unique(rows.workload):
+        own = rows.workload == workload
+        if not own.all():
+            low, high = apply_interval(calibrated(rows.of(~own), level), rows.predicted[own])
+            shares.append(float(((low <= rows.measured[own]) & (rows.measured[own] <= high)).mean()))
+    return float(np.mean(shares)) if shares else None
