@@ -127,7 +127,7 @@ def _isolated(
     node: pd.DataFrame, group: str, features: list[str], usage: Usage, removal: Removal, rule: str
 ) -> Isolated:
     of_background = pd.DataFrame({name: usage.background.get(name, node[name]) for name in features})
-    watts, removed = dynamic_power(node, removal.background_power(group, of_background))
+    watts, removed = dynamic_power(node, removal.background_power(group, of_background), removal.deviation())
     work = {name: usage.beyond(name) for name in features if name in usage.everyone}
     rows = pd.DataFrame(
         {name: node[name] for name in ("time", "node", "workload")}

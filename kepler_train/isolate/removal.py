@@ -33,6 +33,9 @@ class Removal(Protocol):
     def background_power(self, group: str, usage: pd.DataFrame) -> dict[str, Floats]:
         """Power (W) by column to remove, given the features of the background."""
 
+    def deviation(self) -> dict[str, Floats]:
+        """How far single windows of the background lie from that power (W), for columns of which it is known."""
+
 
 class RemoveConstant:
     """`none` and `min`: the same power in every window of a node, and nobody's work."""
@@ -54,6 +57,10 @@ class RemoveConstant:
     def background_power(self, group: str, usage: pd.DataFrame) -> dict[str, Floats]:  # noqa: ARG002
         """Least power of the node, or 0 W."""
         return self._watts
+
+    def deviation(self) -> dict[str, Floats]:
+        """None: no row is below the least."""
+        return {}
 
 
 class RemoveProfile:
@@ -77,6 +84,12 @@ class RemoveProfile:
         """The mean at idle."""
         return {name: np.array([one.power[name].mean for one in self._profiles])[self._of] for name in self._columns}
 
+    def deviation(self) -> dict[str, Floats]:
+        """As at idle."""
+        return {
+            name: np.array([one.power[name].deviation for one in self._profiles])[self._of] for name in self._columns
+        }
+
 
 class RemovePredicted:
     """`trainer`: what an AbsPower model predicts from the work of background containers, and all of that work."""
@@ -95,3 +108,7 @@ class RemovePredicted:
     def background_power(self, group: str, usage: pd.DataFrame) -> dict[str, Floats]:
         """Idle power and that of the background's work, as the model of the group says."""
         return {name: np.maximum(watts, 0.0) for name, watts in self._models[group](usage).items()}
+
+    def deviation(self) -> dict[str, Floats]:
+        """Not known: a model that errs upwards removes too much."""
+        return {}

@@ -16,6 +16,7 @@ from rows import DRAM, FEATURES, PACKAGE, container_rows, isolated, node_rows, w
 
 from kepler_train.errors import UserError
 from kepler_train.isolate.attribution import RULES, UNATTRIBUTED, check_rule
+from kepler_train.isolate.clipping import clipping_warnings, dynamic_power
 from kepler_train.isolate.containers import Batch, Windows, adds_up, batches, pod_of
 from kepler_train.isolate.hints import Hints
 from kepler_train.isolate.isolation import attributed, isolate_containers
@@ -295,3 +296,19 @@ def test_pods_are_found_in_ids_of_every_kepler() -> None:
 def test_a_rule_that_is_not_there_is_said_to_be_so() -> None:
     with pytest.raises(UserError, match="did you mean 'main-feature'"):
         check_rule("main_feature")
+
+
+def test_cuts_by_noise_are_counted_and_deeper_ones_are_a_warning() -> None:
+    node = node_rows([20.0] * 88 + [19.0] * 6 + [17.9] * 6, [5.0] * 100)
+    of_background = {PACKAGE: np.full(100, 20.0)}
+    _, removed = dynamic_power(node, of_background, {PACKAGE: np.full(100, 1.0)})  # σ = 1 W: 2.1 W is more than 2 σ
+    lost = removed["a"][PACKAGE]
+    assert (lost.clipped, lost.beyond_noise, lost.cut_watts) == (12, 6, pytest.approx(1.55))
+    assert clipping_warnings(removed) == [
+        "Of the rows of a more than 5 % have less power than the background, by more than noise, and count as 0 W:"
+        " rapl-sysfs/package 6.0 %."
+    ]
+    _, calmer = dynamic_power(node, of_background, {PACKAGE: np.full(100, 1.06)})
+    assert (calmer["a"][PACKAGE].clipped, clipping_warnings(calmer)) == (12, [])
+    _, unknown = dynamic_power(node, of_background, {})  # of a model
+    assert unknown["a"][PACKAGE].beyond_noise == 12
