@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -21,6 +23,8 @@ MOST_BYTES = 512 * 2**20  # of all files together
 MOST_RATIO = 500  # of a file's size to its size in the archive; ours stay below 50
 _SMALL = 2**20  # a file below this may be as repetitive as it likes
 _CHUNK = 2**20
+# What zipfile raises for one that was cut short or changed.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error)
 
 
 def write_archive(folder: Path, archive: Path) -> None:
@@ -46,8 +50,12 @@ def opened(path: Path) -> Iterator[Path]:
         try:
             with zipfile.ZipFile(path) as archive:
                 _unpack(archive, path, folder)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+        except _BROKEN as error:
             raise UserError(f"{path} is cut short or not a zip: {error}.") from None
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # EINVAL: a file that is said to begin before the archive does
+                raise
+            raise UserError(f"{path} is not a zip, or not all of it.") from None
         try:
             yield folder
         except UserError as error:  # a person knows the archive, not the folder it was unpacked to
