@@ -2,6 +2,8 @@
 
 from kepler_train.models.artifact import load_model, save_model
 from kepler_train.models.component import ComponentModel, Matrix, Watts
+from kepler_train.models.curve import CurveModel
+from kepler_train.models.estimator import EstimatorModel
 from kepler_train.models.linear import LinearModel
 from kepler_train.models.narrow import Fitted, NarrowModel
 from kepler_train.models.power import PowerModel
@@ -9,6 +11,8 @@ from kepler_train.models.trees import TreesModel
 
 __all__ = [
     "ComponentModel",
+    "CurveModel",
+    "EstimatorModel",
     "Fitted",
     "LinearModel",
     "Matrix",

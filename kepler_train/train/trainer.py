@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from kepler_train.catalog.own_trainers import own_trainers
 from kepler_train.errors import UserError, unknown_name
+from kepler_train.train.own import load_own
 
 if TYPE_CHECKING:  # the names are asked for where no model is fitted
     from kepler_train.models import ComponentModel, NarrowModel
@@ -23,6 +25,13 @@ TRAINERS = {
     "LogisticRegressionTrainer": "kepler_train.train.logistic",
     "ExponentialRegressionTrainer": "kepler_train.train.exponential",
     "XgboostFitTrainer": "kepler_train.train.xgboost",
+    "MonotoneBoostingTrainer": "kepler_train.train.monotone_boosting",
+    "NonNegativePolynomialTrainer": "kepler_train.train.non_negative_polynomial",
+    "PiecewiseLinearTrainer": "kepler_train.train.piecewise_linear",
+    "TrendForestTrainer": "kepler_train.train.trend_forest",
+    "ResidualForestTrainer": "kepler_train.train.residual_forest",
+    "LaggedForestTrainer": "kepler_train.train.lagged_forest",
+    "auto": "kepler_train.train.auto",
 }
 
 
@@ -42,13 +51,18 @@ class Trainer(Protocol):
 
 
 def check_trainer(name: str) -> None:
-    """Refuse a trainer that this version does not have."""
+    """Refuse a trainer that is neither of this version nor of the user, or that cannot be used, before any work."""
     if name not in TRAINERS:
-        raise UserError(f"This version cannot train by that name. {unknown_name('trainer', name, TRAINERS)}")
+        trainer(name)
 
 
 def trainer(name: str) -> Trainer:
     """The trainer of that name."""
-    check_trainer(name)
-    found: Trainer = getattr(importlib.import_module(TRAINERS[name]), name)()
-    return found
+    if name in TRAINERS:
+        found: Trainer = getattr(importlib.import_module(TRAINERS[name]), name)()
+        return found
+    own = own_trainers()
+    if name not in own:
+        known = unknown_name("trainer", name, [*TRAINERS, *own])
+        raise UserError(f"This version cannot train by that name. {known}")
+    return load_own(name, own[name])

@@ -1,0 +1,54 @@
+"""Trainers that users add are imported when they are used; what is wrong with one is said in one sentence."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from kepler_train.errors import UserError
+
+if TYPE_CHECKING:
+    from kepler_train.train.trainer import Trainer
+
+_ATTRIBUTES = {"name": str, "additive": bool, "continues": bool, "lags": int}
+
+
+def load_own(name: str, place: Path | str) -> Trainer:
+    """The trainer in a file, or behind an entry point."""
+    module, _, called = ("", "", name) if isinstance(place, Path) else place.partition(":")
+    try:
+        found = _file(place) if isinstance(place, Path) else importlib.import_module(module)
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise UserError(f"The trainer {name} in {place} cannot be imported: {_sentence(error)}.") from error
+    own = getattr(found, called, None)
+    if not inspect.isclass(own):
+        raise UserError(f"{place} has no class {called}: the trainer {name} is to be one.")
+    try:
+        made: Any = own()
+    except Exception as error:
+        raise UserError(f"The trainer {name} in {place} cannot be made: {_sentence(error)}.") from error
+    for attribute, kind in _ATTRIBUTES.items():
+        if type(getattr(made, attribute, None)) is not kind:
+            raise UserError(f"The trainer {name} in {place} has no {attribute}, to be of type {kind.__name__}.")
+    if made.name != name:
+        raise UserError(f"The trainer {name} in {place} calls itself {made.name}: give it one name.")
+    if not callable(getattr(made, "fit", None)):
+        raise UserError(f"The trainer {name} in {place} has no fit(data, before).")
+    trainer: Trainer = made
+    return trainer
+
+
+def _file(file: Path) -> ModuleType:
+    module = ModuleType(f"kepler_train_own_{file.stem}")
+    sys.modules[module.__name__] = module  # as import does: dataclasses look their module up
+    SourceFileLoader(module.__name__, str(file)).exec_module(module)
+    return module
+
+
+def _sentence(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(".: ")
