@@ -169,6 +169,11 @@ class RunSpec(BaseModel):
         " features that are scraped inside them.",
         json_schema_extra=_TRAIN,
     )
+    continue_training: bool = Field(
+        False,
+        description="Go on from the pipeline's published models of earlier windows, where trainers can.",
+        json_schema_extra=_TRAIN,
+    )
     seed: int = Field(0, ge=0, description="Seed of every random choice.", json_schema_extra=_TRAIN)
 
     prometheus: str = Field(

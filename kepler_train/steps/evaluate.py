@@ -21,7 +21,18 @@ from kepler_train.workspace import Figures, Inputs
 
 EVALUATION = "evaluation.json"
 # What a model's metadata say of its training that the report shows beside the errors.
-_OF_TRAINING = ("rows", "workloads", "evaluation", "interval", "chosen", "additivity_error", "attribution", "previous")
+_OF_TRAINING = (
+    "rows",
+    "workloads",
+    "evaluation",
+    "notes",
+    "interval",
+    "chosen",
+    "continued",
+    "additivity_error",
+    "attribution",
+    "previous",
+)
 
 
 def evaluate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:

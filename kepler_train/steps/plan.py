@@ -25,9 +25,11 @@ _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Check that this version can do what is asked, and store the spec and, unless it is to be made, the schedule.
 
-    What is known of the machine's background now is kept too, so that all steps of the run see the same.
+    What is known of the machine's background now and what is published are kept too, so that all steps of the run see
+    the same.
     """
     from kepler_train.steps.background import keep_known
+    from kepler_train.steps.previous import keep_previous
 
     if spec.cos_provider != "none" or spec.cos_secret_name:
         raise UserError(
@@ -36,14 +38,17 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         )
     check_methods(spec)
     store = inputs.run.store
+    models = spec.publish_to or f"{store.uri}/models"
     if spec.stress:
         _check_stress(spec)
-        keep_known(spec, store, spec.publish_to or f"{store.uri}/models", out)
+        keep_known(spec, store, models, out)
+        keep_previous(spec, models, out)
         (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
         return {"loads": len(spec.stress_args)}
     start, end = spec.window
     schedule = read_schedule(spec.schedule)
-    keep_known(spec, store, spec.publish_to or f"{store.uri}/models", out)
+    keep_known(spec, store, models, out)
+    keep_previous(spec, models, out)
     inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
     (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     (out / SCHEDULE).write_text(

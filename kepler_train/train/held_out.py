@@ -13,7 +13,7 @@ import pandas as pd
 from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.events import progress
 from kepler_train.models import ComponentModel, NarrowModel, Watts
-from kepler_train.train.baselines import CPU_TIME, MEAN, cpu_time
+from kepler_train.train.baselines import CPU_TIME, MEAN, PREVIOUS, cpu_time
 from kepler_train.train.lines import rising_line
 from kepler_train.train.protocols import Protocol, Split, all_splits
 from kepler_train.train.trainer import Trainer
@@ -38,11 +38,12 @@ def held_out(
     sets: Mapping[str, TrainingSet],
     folds: int,
     before: Mapping[str, ComponentModel] | None = None,
+    previous: Mapping[str, Watts] | None = None,
 ) -> pd.DataFrame:
     """Measured and predicted power (W) of every held-out row: protocol, time, node, workload, component.
 
     Each fold's model has seen its own training rows only, and goes on from the models `before` as the final one does.
-    Beside it stand the trivial models, fitted to the same rows.
+    Beside it stand the trivial models, fitted to the same rows, and what the `previous` version says of every row.
     """
     if len(frame) < 2 * folds:
         raise DataError(f"{len(frame)} rows are too few to hold out {folds} parts of them: choose a longer window.")
@@ -68,6 +69,8 @@ def held_out(
             MEAN: np.full(len(split.outside), inside.y.mean()),
             CPU_TIME: idle + slope * x[split.outside],
         }
+        if previous:
+            columns[PREVIOUS] = previous[component][split.outside]
         return _Predicted(split, component, columns)
 
     pieces = []
