@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from kepler_train.catalog import OutputTypeName, catalog
+from kepler_train.catalog.own_trainers import trainer_names
 from kepler_train.errors import UserError, unknown_name
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -66,8 +67,8 @@ _VOCABULARY: dict[str, tuple[str, Callable[[], Collection[str]]]] = {
     "extractor": ("extractor", lambda: catalog().extractors),
     "isolator": ("isolator", lambda: catalog().isolators),
     "attribution": ("attribution rule", lambda: catalog().attributions),
-    "abs_trainers": ("trainer", lambda: catalog().trainers),
-    "dyn_trainers": ("trainer", lambda: catalog().trainers),
+    "abs_trainers": ("trainer", trainer_names),
+    "dyn_trainers": ("trainer", trainer_names),
     "dialect": ("metric dialect", lambda: ["auto", *catalog().dialects]),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.verdict import check_verdict, verdict
-from kepler_train.errors import DataError, UserError
+from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.events import warn
 from kepler_train.extract.columns import columns_of_group
 from kepler_train.extract.provenance import read_about
@@ -125,18 +126,26 @@ def train_frames(
     evaluated = scratch / "evaluate"
     evaluated.mkdir()
     trained: dict[str, Path] = {}
+    failed: dict[str, str] = {}
     for part in models_of(spec):
         folder = scratch / "train" / part
         folder.mkdir(parents=True)
         try:
             train_part(extracted, isolated, part, spec, folder, features)
         except DataError as error:
-            warn(f"{part} cannot be trained: {error}")
+            failed[part] = str(error)
+        except KeplerTrainError:
+            raise  # what the user must change is the same for all
+        except Exception as error:
+            traceback.print_exc()
+            failed[part] = f"It met a bug, {type(error).__name__}: please report it with the lines above."
         else:
             trained[part] = folder
+        if part in failed:
+            warn(f"{part} cannot be trained: {failed[part]}")
     if not trained:
         raise DataError(f"None of the {len(models_of(spec))} models could be trained: the lines above say why.")
-    judge_models(trained, spec, evaluated)
+    judge_models(trained, spec, evaluated, failed)
     return export_models(trained, isolated, evaluated, spec, run, out) | {"trained": len(trained)}
 
 
