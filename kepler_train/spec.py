@@ -170,9 +170,11 @@ class RunSpec(BaseModel):
         " features that are scraped inside them.",
         json_schema_extra=_TRAIN,
     )
-    continue_training: bool = Field(
-        False,
-        description="Go on from the pipeline's published models of earlier windows, where trainers can.",
+    continue_from: str = Field(
+        "",
+        pattern=rf"^$|{NAME_PATTERN}",
+        description="Pipeline whose models of an earlier window training goes on from, where trainers can; its own or"
+        " another. Empty: training starts afresh.",
         json_schema_extra=_TRAIN,
     )
     seed: int = Field(0, ge=0, description="Seed of every random choice.", json_schema_extra=_TRAIN)

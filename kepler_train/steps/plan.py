@@ -29,6 +29,7 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     the same.
     """
     from kepler_train.steps.background import keep_known
+    from kepler_train.steps.checkpoints import keep_checkpoints
     from kepler_train.steps.previous import keep_previous
 
     if spec.cos_provider != "none" or spec.cos_secret_name:
@@ -43,12 +44,14 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         _check_stress(spec)
         keep_known(spec, store, models, out)
         keep_previous(spec, models, out)
+        keep_checkpoints(spec, models, out)
         (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
         return {"loads": len(spec.stress_args)}
     start, end = spec.window
     schedule = read_schedule(spec.schedule)
     keep_known(spec, store, models, out)
     keep_previous(spec, models, out)
+    keep_checkpoints(spec, models, out)
     inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
     (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     (out / SCHEDULE).write_text(

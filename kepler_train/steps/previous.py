@@ -1,4 +1,4 @@
-"""The version of a pipeline that is published now: what a new one is compared with, and may go on from.
+"""The version of a pipeline that is published now: what a new one is compared with.
 
 A run keeps it with its plan, so that its later steps see what the plan saw, whatever is published meanwhile.
 """
@@ -17,22 +17,21 @@ from typing import Any
 import pandas as pd
 
 from kepler_train.errors import KeplerTrainError
-from kepler_train.events import say, warn
-from kepler_train.models import ComponentModel, PowerModel, Watts
+from kepler_train.events import warn
+from kepler_train.models import PowerModel, Watts
 from kepler_train.models.artifact import read_model
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import window_end_of
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Store, open_store
 
-BEST, SAME_TRAINER = "previous_best", "previous_same"
+BEST = "previous_best"
 
 
 def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
     """Copy the best published model of every source, output type and group of a spec, where there is one.
 
-    With `continue_training` also those of the spec's own trainers. A version of this window or a later one is not
-    previous. Models that cannot be fetched stop no run.
+    A version of this window or a later one is not previous. Models that cannot be fetched stop no run.
     """
     try:
         version = open_target(models).latest(spec.pipeline)
@@ -46,14 +45,14 @@ def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
 def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:
     store = open_store(models)
     keys = sorted(store.sizes(home))
-    for kind, model in _wanted(spec, store, home):
+    for model in _wanted(spec, store, home):
         with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
             for key in (key for key in keys if key.startswith(f"{home}/{model}/")):
                 store.download(key, Path(scratch))
-            shutil.copytree(Path(scratch, home, model), folder / kind / model)
+            shutil.copytree(Path(scratch, home, model), folder / BEST / model)
 
 
-def _wanted(spec: RunSpec, store: Store, home: str) -> Iterator[tuple[str, str]]:
+def _wanted(spec: RunSpec, store: Store, home: str) -> Iterator[str]:
     """The models to copy, from the tables of the pipeline, which are sorted by error."""
     for source in spec.energy_sources:
         for output_type in spec.output_types:
@@ -62,10 +61,7 @@ def _wanted(spec: RunSpec, store: Store, home: str) -> Iterator[tuple[str, str]]
             rows = [row for row in csv.DictReader(table.splitlines()) if row["model_name"].endswith(own)]
             for group in spec.feature_groups:
                 of_group = [row["model_name"] for row in rows if row["feature_group"] == group]
-                yield from ((BEST, f"{source}/{output_type}/{group}/{name}") for name in of_group[:1])
-                for name in of_group if spec.continue_training else ():
-                    if name.removesuffix(own) in spec.trainers(output_type):
-                        yield SAME_TRAINER, f"{source}/{output_type}/{group}/{name}"
+                yield from (f"{source}/{output_type}/{group}/{name}" for name in of_group[:1])
 
 
 @dataclass(frozen=True)
@@ -94,26 +90,6 @@ def best_before(kept: Path | None, part: str) -> Previous | None:
     """The best model of the same source, output type and group in what the plan kept."""
     family = part.rpartition("/")[0]
     return _read(next(iter(sorted((kept / BEST / family).glob("*"))), None)) if kept else None
-
-
-def checkpoints(
-    kept: Path | None, part: str, node_type: int, features: Mapping[str, list[str]], start: datetime
-) -> dict[str, ComponentModel]:
-    """The models of the same trainer to go on from, by component; empty, saying why, when training starts afresh."""
-    before = _read(kept / SAME_TRAINER / f"{part}_{node_type}") if kept else None
-    if before is None:
-        return {}
-    fitted = before.model.components
-    differ = [name for name, own in features.items() if name not in fitted or fitted[name].features != own]
-    if before.overlaps(start):
-        why = "it was trained on rows that are held out now"
-    elif differ:
-        why = f"its features of {', '.join(differ)} are others"
-    else:
-        say(f"train: goes on from {before.model.name} of the version published before")
-        return {name: fitted[name].model for name in features}
-    say(f"train: starts afresh and not from {before.model.name} of the version published before: {why}")
-    return {}
 
 
 def _read(folder: Path | None) -> Previous | None:

@@ -16,9 +16,10 @@ from kepler_train.extract.columns import select_group
 from kepler_train.isolate.isolation import attributed, isolated_node
 from kepler_train.models import Fitted, PowerModel, save_model
 from kepler_train.spec import RunSpec
+from kepler_train.steps.checkpoints import checkpoints
 from kepler_train.steps.frames import read_node_rows
 from kepler_train.steps.machines import common_machine, read_machines
-from kepler_train.steps.previous import best_before, checkpoints
+from kepler_train.steps.previous import best_before
 from kepler_train.train.about import about_rows, hulls
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import fit, held_out
@@ -85,9 +86,7 @@ def train_one(
         f"train: {trainer_name} for {output_type} of {source} on {group}: {len(rows)} rows,"
         f" {rows['workload'].nunique()} workloads, {len(features)} features"
     )
-    before = {}
-    if spec.continue_training and trainer.continues:
-        before = checkpoints(kept, part, spec.node_type, dict.fromkeys(power, features), rows["time"].min())
+    before = checkpoints(kept, part, spec, dict.fromkeys(power, features), rows["time"].min())
     previous = best_before(kept, part)
     said = previous.watts(rows, list(power)) if previous else None
     predictions = held_out(trainer, rows, sets, spec.folds, before, said)

@@ -15,6 +15,7 @@ from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import Windows, gap_of
+from kepler_train.train.subsample import subsample_note
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.training_set import TrainingSet
 
@@ -26,6 +27,8 @@ def about_rows(rows: pd.DataFrame, trainer: Trainer, sets: Mapping[str, Training
     notes = [f"{name} is {watts:g} W in every row: there is nothing to learn of it" for name, watts in constant.items()]
     if len(set(workloads.index) - {IDLE}) < 2:
         notes.append("there is one workload only: how wrong the model is under another is not known")
+    if part := subsample_note(trainer.name, len(rows)):
+        notes.append(part)
     for note in notes:
         say(f"train: {note}")
     known = catalog().trainers.get(trainer.name)

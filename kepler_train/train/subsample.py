@@ -21,4 +21,4 @@ def subsample_note(trainer: str, rows: int) -> str | None:
     limit = entry.settings.get("max_rows") if entry else None
     if limit is None or rows <= limit:
         return None
-    return f"{trainer} is fitted on {limit:,} of {rows:,} rows, drawn by the seed: its cost grows with their square."
+    return f"{trainer} looks at {limit:,} of {rows:,} rows, drawn by the seed: its cost grows with their square"

@@ -15,7 +15,7 @@ from kepler_train.publish.target import open_target
 from kepler_train.publish.version import version_of
 from kepler_train.spec import RunSpec
 from kepler_train.steps.evaluate import EVALUATION, judge_models
-from kepler_train.steps.previous import BEST, SAME_TRAINER, keep_previous
+from kepler_train.steps.previous import BEST, keep_previous
 from kepler_train.steps.train import HELD_OUT, MODEL, train_one
 
 SGD = f"{SOURCE}/AbsPower/BPFOnly/SGDRegressorTrainer"
@@ -62,7 +62,6 @@ def test_the_best_published_model_stands_beside_the_new_one(published: str, tmp_
     run = spec(15)
     keep_previous(run, published, tmp_path)
     assert [path.name for path in (tmp_path / BEST / LINEAR).parent.iterdir()] == ["LinearRegressionTrainer_0"]
-    assert not (tmp_path / SAME_TRAINER).exists()
     changed = labelled_rows(start="2026-11-15")
     changed[f"{SOURCE}/package_power"] += 5.0
     out = trained(LINEAR, run, tmp_path / "train", tmp_path, changed)
@@ -82,36 +81,11 @@ def test_a_version_of_this_window_or_a_later_one_is_not_previous(published: str,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_training_goes_on_from_the_model_of_the_same_trainer_when_asked(
-    published: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = spec(15, continue_training=True)
+def test_a_previous_model_that_has_seen_the_rows_is_said_to_have(published: str, tmp_path: Path) -> None:
+    run = spec(15)
     keep_previous(run, published, tmp_path)
-    out = trained(SGD, run, tmp_path / "train", tmp_path)
-    assert "goes on from SGDRegressorTrainer_0" in capsys.readouterr().out
-    afresh = trained(SGD, spec(15), tmp_path / "afresh", tmp_path)
-    assert (metadata(out)["continued"], metadata(afresh)["continued"]) == (True, False)
-    files = [json.loads((folder / MODEL / "package.json").read_text()) for folder in (out, afresh)]
-    assert files[0] != files[1]
-
-
-def test_training_starts_afresh_when_features_differ_or_rows_are_the_same_and_says_so(
-    published: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = spec(15, continue_training=True)
-    keep_previous(run, published, tmp_path)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "same").mkdir()
-    train_one(
-        labelled_rows(start="2026-11-15"), tmp_path, None, run, SGD, tmp_path / "other", ["bpf_cpu_time_ms"], tmp_path
-    )
-    train_one(labelled_rows(start="2026-11-14"), tmp_path, None, run, SGD, tmp_path / "same", kept=tmp_path)
-    said = capsys.readouterr().out
-    assert "starts afresh and not from SGDRegressorTrainer_0" in said
-    assert "its features of package, uncore are others" in said
-    assert "it was trained on rows that are held out now" in said
-    assert not metadata(tmp_path / "other")["continued"]
-    assert metadata(tmp_path / "same")["previous"] == {"model": "LinearRegressionTrainer_0", "overlaps": True}
+    out = trained(LINEAR, run, tmp_path / "train", tmp_path, labelled_rows(start="2026-11-14"))
+    assert metadata(out)["previous"] == {"model": "LinearRegressionTrainer_0", "overlaps": True}
 
 
 def test_models_that_cannot_be_fetched_stop_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,7 +218,7 @@ def test_a_part_of_the_rows_is_drawn_by_the_seed_and_said() -> None:
     assert subsample(data, 1000) is data
     assert subsample_note("SVRRegressorTrainer", 750) is None
     assert subsample_note("XgboostFitTrainer", 10**9) is None
-    assert "SVRRegressorTrainer is fitted on 750 of 24,000 rows" in (
+    assert "SVRRegressorTrainer looks at 750 of 24,000 rows" in (
         subsample_note("SVRRegressorTrainer", 24_000) or ""
     )
 
