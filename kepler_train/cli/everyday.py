@@ -194,12 +194,14 @@ def train(
     preprocessed_data: Annotated[
         bool, typer.Option("--preprocessed-data", help="Keep the training rows too: preprocessed_data/*.csv.")
     ] = False,
+    continue_from: o.ContinueFrom = "",
 ) -> None:
     """Train power models from a query, judge them, and keep those that pass in MODEL_PATH/<pipeline>."""
     from kepler_train.cli.isolating import known_background
     from kepler_train.collect.samples import window_of
     from kepler_train.export.database import is_pipeline
     from kepler_train.steps import models_of
+    from kepler_train.steps.checkpoints import keep_checkpoints
     from kepler_train.steps.pipeline import train_pipeline
 
     asked = o.spec_of(
@@ -222,6 +224,7 @@ def train(
         vm_train=vm_train,
         nodes=nodes,
         preprocessed_csv=preprocessed_data,
+        continue_from=continue_from,
     )
     o.check_methods(asked)
     home = model_path(pipeline_name)
@@ -231,7 +234,8 @@ def train(
         phases = o.schedule_of(schedule)
         machine = o.machine_of(machine_id, phases)
         known = known_background(spec, profile, work / "known")
-        figures = train_pipeline(samples, spec, phases, query_name, work, place.parent, machine, known)
+        keep_checkpoints(spec, str(model_path("")), work / "kept")
+        figures = train_pipeline(samples, spec, phases, query_name, work, place.parent, machine, known, work / "kept")
         if not figures["models"]:
             raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
     say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")

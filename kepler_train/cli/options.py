@@ -39,6 +39,9 @@ VmTrain = Annotated[bool, typer.Option("--vm-train", help="Learn the power of vi
 Preprocessed = Annotated[
     bool, typer.Option("--preprocessed", help="Write OUTPUT/preprocess_….csv, as earlier tools name and read it.")
 ]
+ContinueFrom = Annotated[
+    str, typer.Option("--continue-from", help="Pipeline in MODEL_PATH whose earlier models training goes on from.")
+]
 NodeType = Annotated[int, typer.Option("--node-type", min=0, help="Node type that the machine is of.")]
 
 

@@ -80,6 +80,7 @@ def train_given(
     out: Path,
     about: Mapping[str, Any],
     machine: MachineSpec | None = None,
+    kept: Path | None = None,
 ) -> Figures:
     """Train the models of one output type: on the power of nodes, or on what is left of it after isolation."""
     extracted, isolated, group = scratch / "extract", scratch / "isolate", spec.feature_groups[0]
@@ -95,7 +96,7 @@ def train_given(
         isolator = about.get("isolator", "none")
         done = Isolation(asked=isolator, isolator=isolator, why="the frame has dynamic power", attribution="")
     (isolated / ISOLATION).write_text(done.model_dump_json(indent=1), encoding="utf-8")
-    return train_frames(extracted, isolated, spec, run, scratch, out, features)
+    return train_frames(extracted, isolated, spec, run, scratch, out, features, kept)
 
 
 def _write(rows: pd.DataFrame, file: Path, about: Mapping[str, Any]) -> None:

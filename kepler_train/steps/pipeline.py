@@ -102,6 +102,7 @@ def train_pipeline(
     out: Path,
     machine: MachineSpec | None = None,
     known: Known = NOTHING_KNOWN,
+    kept: Path | None = None,
 ) -> Figures:
     """Train every model that is asked for, judge all, and write `<pipeline>/…` with those that pass the gate."""
     extracted, isolated = scratch / "extract", scratch / "isolate"
@@ -110,7 +111,7 @@ def train_pipeline(
     _extract(samples, spec, schedule, extracted)
     write_machines(extracted, {ANY_NODE: machine} if machine else {})
     isolate_frames(extracted, spec, known, isolated)
-    return train_frames(extracted, isolated, spec, run, scratch, out)
+    return train_frames(extracted, isolated, spec, run, scratch, out, kept=kept)
 
 
 def train_frames(
@@ -121,8 +122,12 @@ def train_frames(
     scratch: Path,
     out: Path,
     features: list[str] | None = None,
+    kept: Path | None = None,
 ) -> Figures:
-    """Train every model of the spec on frames, judge all, and write `<pipeline>/…` with those that pass the gate."""
+    """Train every model of the spec on frames, judge all, and write `<pipeline>/…` with those that pass the gate.
+
+    `kept` has the models to go on from.
+    """
     evaluated = scratch / "evaluate"
     evaluated.mkdir()
     trained: dict[str, Path] = {}
@@ -131,7 +136,7 @@ def train_frames(
         folder = scratch / "train" / part
         folder.mkdir(parents=True)
         try:
-            train_part(extracted, isolated, part, spec, folder, features)
+            train_part(extracted, isolated, part, spec, folder, features, kept)
         except DataError as error:
             failed[part] = str(error)
         except KeplerTrainError:
