@@ -164,10 +164,13 @@ def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict
     counts, dropped = (
         np.bincount(numbers, weights, len(labels)).astype(int).tolist() for weights in (lengths, _doubled(content))
     )
-    for one, before in zip(
-        in_order(labels, stamps, as_numpy(values.flatten(), np.float64), counts), dropped, strict=True
-    ):
-        yield Series(one.labels, one.times / 1000.0, one.values, one.doubled + before)
+    ordered = in_order(labels, stamps, as_numpy(values.flatten(), np.float64), counts)
+    times_before, seconds = np.empty(0, np.int64), np.empty(0)
+    for one, before in zip(ordered, dropped, strict=True):
+        # Series of one exporter are scraped together: they share one array of times.
+        if len(one.times) != len(times_before) or (one.times != times_before).any():
+            times_before, seconds = one.times, one.times / 1000.0
+        yield Series(one.labels, seconds, one.values, one.doubled + before)
 
 
 def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict[str, str]]]:
@@ -180,15 +183,12 @@ def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict
         numbers = np.unique(numbers * (len(column.dictionary) + 1) + own + 1, return_inverse=True)[1]
     _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
-    words = [column.dictionary.to_pylist() for column in columns]
-    labels = [
-        {
-            name.removeprefix(_LABEL): known[own[row]]
-            for name, own, known in zip(names, codes, words, strict=True)
-            if own[row] >= 0
-        }
-        for row in np.sort(first).tolist()
-    ]
+    labels: list[dict[str, str]] = [{} for _ in first]
+    for name, own, column in zip(names, codes, columns, strict=True):
+        label, words = name.removeprefix(_LABEL), column.dictionary.to_pylist()
+        for mine, code in zip(labels, own[np.sort(first)].tolist(), strict=True):
+            if code >= 0:
+                mine[label] = words[code]
     return rank[numbers], labels
 
 

@@ -6,7 +6,7 @@ need not be cut: a late scrape makes one window longer and the next shorter, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,18 @@ class Clock:
     """When the meter of a node was scraped (Unix s)."""
 
     times: Floats
+    _placed: list[tuple[Floats, int | None]] = field(default_factory=list, compare=False, repr=False)
+
+    def place_of(self, times: Floats) -> int | None:
+        """Where a series begins that is scraped with the clock; None for a series of other times or with some missing.
+
+        Most series share one array of times, which is compared once.
+        """
+        if not self._placed or self._placed[0][0] is not times:
+            first = int(self.times.searchsorted(times[0]))
+            own = self.times[first : first + len(times)]
+            self._placed[:] = [(times, first if np.array_equal(own, times) else None)]
+        return self._placed[0][1]
 
     @cached_property
     def steps(self) -> Floats:

@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 def increments(values: Floats) -> Floats:
     """What a counter gained between consecutive samples; a reset counts the new value once."""
     steps = values[1:] - values[:-1]
-    if steps.min(initial=0.0) < 0:
+    if np.minimum.reduce(steps, initial=0.0) < 0:
         resets = steps < 0
         steps[resets] = values[1:][resets]
     return steps

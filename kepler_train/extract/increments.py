@@ -24,12 +24,13 @@ def add_gains(gains: Floats, series: Series, clock: Clock, *, from_birth: bool) 
     times, values = _known(series)
     if not len(times):
         return
-    first = int(clock.times.searchsorted(times[0]))
-    if _in_step(times, first, clock):
+    first = clock.place_of(times)
+    if first is not None:
         gains[first : first + len(times) - 1] += increments(values)
     else:
         total = np.concatenate([[0.0], np.cumsum(increments(values))])
         gains += np.diff(np.interp(clock.times, times, total))
+        first = int(clock.times.searchsorted(times[0]))
     if from_birth and 0 < first < len(clock.times) and clock.whole[first - 1]:
         gains[first - 1] += values[0]
 
@@ -42,8 +43,8 @@ def covered_seconds(series: Series, clock: Clock) -> Floats:
     elapsed = np.diff(times)
     longest = max(clock.longest, LATE * scrape_interval(times))  # other exporters have intervals of their own
     known = np.where((elapsed <= longest) & (np.diff(values) >= 0), elapsed, 0.0)
-    first = int(clock.times.searchsorted(times[0]))
-    if _in_step(times, first, clock):
+    first = clock.place_of(times)
+    if first is not None:
         covered = np.zeros(len(clock.steps))
         covered[first : first + len(known)] = known
         return covered
@@ -56,8 +57,3 @@ def _known(series: Series) -> tuple[Floats, Floats]:
         return series.times, series.values
     known = np.isfinite(series.values)
     return series.times[known], series.values[known]
-
-
-def _in_step(times: Floats, first: int, clock: Clock) -> bool:
-    own = clock.times[first : first + len(times)]
-    return len(own) == len(times) and bool((own == times).all())

@@ -44,5 +44,5 @@ def nonnegative_weights(squares: Floats, products: Floats) -> Floats:
 
 def _fitted(squares: Floats, products: Floats, free: np.typing.NDArray[np.bool_]) -> Floats:
     found = np.zeros(len(products))
-    found[free] = np.linalg.solve(squares[np.ix_(free, free)], products[free])
+    found[free] = np.linalg.solve(squares if free.all() else squares[free][:, free], products[free])
     return found

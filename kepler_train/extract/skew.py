@@ -153,14 +153,24 @@ def _unexplained(changes: Floats, causes: Floats, blocks: list[npt.NDArray[np.in
     power = 0.75 * changes[:, places] + 0.125 * (changes[:, places - 1] + changes[:, places + 1])
     left = np.empty((len(GRID), len(changes), len(blocks)))
     for column, lag in enumerate(GRID):
-        moved = np.sum([part * causes[:, places + windows] for windows, part in _averaging(float(lag))], axis=0)
+        moved = _moved(causes, float(lag))[:, places]
         # The weights that fit best depend on the data only through these products: small, whatever the length.
         squares = moved @ moved.T + 1e-9 * len(places) * np.eye(len(moved))
-        for row, own in enumerate(power):
-            weights = nonnegative_weights(squares, moved @ own)
-            left[column, row] = np.add.reduceat((own - weights @ moved) ** 2, starts)
+        weights = np.array([nonnegative_weights(squares, products) for products in power @ moved.T])
+        left[column] = np.add.reduceat((power - weights @ moved) ** 2, starts, axis=1)
     least = left.sum(axis=2).min(axis=0)
     return np.asarray((left / np.maximum(least, 1e-12)[None, :, None]).sum(axis=1).T)
+
+
+def _moved(rates: Floats, lag: float) -> Floats:
+    """Rates as they were `lag` windows later; at either end, where nobody looks, what is left of them."""
+    moved = np.zeros_like(rates)
+    for windows, part in _averaging(lag):
+        if windows >= 0:
+            moved[:, : rates.shape[1] - windows] += part * rates[:, windows:]
+        else:
+            moved[:, -windows:] += part * rates[:, :windows]
+    return moved
 
 
 def _averaging(lag: float) -> list[tuple[int, float]]:
