@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kepler_train.cli import demo, everyday, from_data, local, look, machine, query, simulate, steps, stress
+from kepler_train.cli import demo, estimate, everyday, from_data, local, look, machine, query, simulate, steps, stress
 from kepler_train.events import LogFormat, use_format
 
 app = typer.Typer(
@@ -25,7 +25,7 @@ for step in (everyday.extract, everyday.isolate, everyday.train):
 for on_frame in (from_data.isolate_from_data, from_data.train_from_data):
     app.command()(on_frame)
     app.command(on_frame.__name__, hidden=True)(on_frame)  # as the earlier tool spells it
-for last in (everyday.export, steps.run_step, demo.demo):
+for last in (estimate.estimate, everyday.export, steps.run_step, demo.demo):
     app.command()(last)
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(local.app, name="local")

@@ -39,6 +39,12 @@ def table_path(name: str) -> Path:
     return data_path(name) if Path(name).suffix in (".csv", ".parquet") else named(name, ".parquet")
 
 
+def frame_file(name: str) -> Path | None:
+    """The file of a frame, whose suffix may be left out; None where there is none by that name."""
+    places = [data_path(name), data_path(f"{name}.parquet"), data_path(f"{name}.csv")]
+    return next((place for place in places if place.is_file() and place.suffix in (".csv", ".parquet")), None)
+
+
 @contextmanager
 def query_samples(name: str) -> Iterator[Path]:
     """The folder of samples that a query left, or its kepler_query.json as such a folder."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kepler_train.cli import options as o
-from kepler_train.cli.files import data_path, model_path, scratch, table_path, whole_file, whole_folder
+from kepler_train.cli.files import data_path, frame_file, model_path, scratch, table_path, whole_file, whole_folder
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
 
@@ -86,12 +86,13 @@ def train_from_data(
     energy_source: o.Source = "",
     feature_group: o.Group = "",
     output_type: o.OutputType = "AbsPower",
-    trainers: Annotated[str, typer.Option(help="Trainers, separated by commas.")] = "",
+    trainers: Annotated[str, typer.Option(help="Trainers, separated by commas, or auto.")] = "",
     features: Features = "group",
     machine_id: o.Machine = "",
     node_type: o.NodeType = 0,
     nodes: o.Nodes = "",
     thirdparty_metrics: o.ThirdParty = "",
+    continue_from: o.ContinueFrom = "",
 ) -> None:
     """Train power models from a frame, judge them, and keep those that pass in MODEL_PATH/<pipeline>.
 
@@ -99,6 +100,7 @@ def train_from_data(
     """
     from kepler_train.export.database import is_pipeline
     from kepler_train.steps import models_of
+    from kepler_train.steps.checkpoints import keep_checkpoints
     from kepler_train.steps.from_data import chosen_features, train_given
 
     file = _frame_file(frame)
@@ -115,6 +117,7 @@ def train_from_data(
         node_type=node_type,
         nodes=nodes,
         thirdparty_metrics=thirdparty_metrics,
+        continue_from=continue_from,
     )
     o.only_one(asked)
     o.check_methods(asked)
@@ -125,7 +128,8 @@ def train_from_data(
     machine = o.machine_of(machine_id, o.schedule_of(""))
     home = model_path(pipeline_name)
     with scratch() as work, whole_folder(home, is_pipeline) as place:
-        figures = train_given(given, spec, columns, file.name, work, place.parent, about, machine)
+        keep_checkpoints(spec, str(model_path("")), work / "kept")
+        figures = train_given(given, spec, columns, file.name, work, place.parent, about, machine, work / "kept")
         if not figures["models"]:
             raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
     say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")
@@ -135,10 +139,9 @@ def train_from_data(
 
 def _frame_file(name: str) -> Path:
     """The file of a frame, whose suffix may be left out."""
-    places = [data_path(name), data_path(f"{name}.parquet"), data_path(f"{name}.csv")]
-    found = next((place for place in places if place.is_file()), None)
+    found = frame_file(name)
     if found is None:
-        raise UserError(f"There is no frame {places[0]}: name a .csv or .parquet file.")
+        raise UserError(f"There is no frame {data_path(name)}: name a .csv or .parquet file.")
     return found
 
 

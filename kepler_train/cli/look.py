@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kepler_train.cli import options as o
-from kepler_train.cli.files import data_path, query_samples, scratch, whole_file
+from kepler_train.cli.files import data_path, frame_file, model_path, query_samples, scratch, whole_file
 from kepler_train.errors import UserError
 from kepler_train.events import say
 
@@ -23,37 +23,111 @@ class Target(StrEnum):
     """What a plot shows."""
 
     PREPROCESS = "preprocess"
+    ERROR = "error"
+    ESTIMATE = "estimate"
+    CURVE = "curve"
+    RESIDUALS = "residuals"
 
 
 _PICTURES = (".png", ".svg", ".pdf")
 
 
 def plot(
-    query_name: o.Input = "kepler_query",
+    data: Annotated[
+        str, typer.Option("-i", "--input", "--data", help="A query, or a frame (.csv or .parquet), below DATAPATH.")
+    ] = "kepler_query",
     output: Annotated[str, typer.Option("-o", "--output", help="Picture below DATAPATH: .png, .svg or .pdf.")] = "plot",
     target: Annotated[
-        Target, typer.Option("--target-data", help="preprocess: power and load over time.")
+        Target,
+        typer.Option(
+            "--target-data",
+            help="preprocess: power and load over time; estimate: what --model says, over time; curve: the same"
+            " against the load; residuals: what it is off by, by workload; error: held-out error of all models of"
+            " --pipeline-name.",
+        ),
     ] = Target.PREPROCESS,
+    model: Annotated[str, typer.Option("-m", "--model", help="The model: its folder or .zip.")] = "",
+    pipeline_name: Annotated[str, typer.Option("-p", "--pipeline-name", help="Name of the pipeline.")] = "",
     energy_source: o.Source = "",
     feature_group: o.Group = "",
     metric_prefix: o.Prefix = "",
+    machine_id: o.Machine = "",
     schedule: o.ScheduleFile = "",
 ) -> None:
-    """Draw power and load of every node over time, with the phases of the schedule."""
-    from kepler_train.export.timeline import plot_timeline
-    from kepler_train.steps.pipeline import node_and_containers
-
+    """Draw what was collected, or what models say about it."""
     place = data_path(output)
     place = place if place.suffix else place.with_name(f"{place.name}.png")
     if place.suffix not in _PICTURES:
         raise UserError(f"{place} cannot be drawn: choose a name that ends in {', '.join(_PICTURES)}.")
+    if target is Target.PREPROCESS:
+        _plot_rows(data, place, energy_source, feature_group, metric_prefix, machine_id, schedule)
+    elif target is Target.ERROR:
+        _plot_errors(pipeline_name, place)
+    else:
+        _plot_estimates(target, model, data, place, machine_id, schedule, metric_prefix)
+
+
+def _plot_rows(
+    data: str, place: Path, energy_source: str, feature_group: str, metric_prefix: str, machine_id: str, schedule: str
+) -> None:
+    """Power and load of every node over time, with the phases of the schedule."""
+    from kepler_train.export.timeline import plot_timeline
+    from kepler_train.extract.given import read_given
+    from kepler_train.steps.pipeline import node_and_containers
+
     phases = o.schedule_of(schedule)
-    with query_samples(query_name) as samples, scratch() as work:
-        spec = _spec(samples, energy_source, feature_group, metric_prefix)
-        node, _ = node_and_containers(samples, spec, phases, work)
-        with whole_file(place) as file:
-            plot_timeline(node, _main_feature(spec, node), phases, file)
+    if frame := frame_file(data):
+        asked = o.spec_of(energy_sources=energy_source, feature_groups=feature_group, output_types=["AbsPower"])
+        given = read_given(frame, asked.energy_sources[0], machine_id)
+        node = given.summed()
+        load = _main_feature(asked, node) if feature_group else given.features[0]
+    else:
+        with query_samples(data) as samples, scratch() as work:
+            spec = _spec(samples, energy_source, feature_group, metric_prefix)
+            node, _ = node_and_containers(samples, spec, phases, work)
+            load = _main_feature(spec, node)
+    with whole_file(place) as file:
+        plot_timeline(node, load, phases, file)
     say(f"Wrote {place}: {len(node):,} windows of {node['node'].nunique()} node(s), {len(phases.phases)} phases.")
+
+
+def _plot_errors(pipeline: str, place: Path) -> None:
+    """The held-out error of every model of a pipeline, under every protocol."""
+    from kepler_train.export.database import held_out_errors
+    from kepler_train.export.estimates import plot_errors
+
+    if not pipeline:
+        raise UserError("Name the pipeline whose errors to draw with --pipeline-name.")
+    errors = held_out_errors(model_path(pipeline))
+    with whole_file(place) as file:
+        plot_errors(errors, file)
+    say(f"Wrote {place}: the errors of {errors['model'].nunique()} models of {pipeline}.")
+
+
+def _plot_estimates(
+    target: Target, model: str, data: str, place: Path, machine_id: str, schedule: str, metric_prefix: str
+) -> None:
+    """What one model says about rows: over time, against the load, or less what was measured."""
+    from kepler_train.cli.estimate import model_of, rows_for
+    from kepler_train.export.estimates import plot_estimate, plot_power_curve, plot_residuals
+    from kepler_train.steps.estimate import estimates, load_of
+
+    if not model:
+        raise UserError(f"Name the model to draw with --model: {target} shows what one model says.")
+    learnt, metadata = model_of(model)
+    rows = rows_for(metadata, data, machine_id, schedule, metric_prefix=metric_prefix)
+    found = estimates(learnt, metadata, rows)
+    title = f"{learnt.name}: {metadata['output_type']} of {metadata['energy_source']}, {metadata['feature_group']}"
+    if target is Target.RESIDUALS and found["measured"].isna().any():
+        raise UserError(f"{data} has no measured power to compare with: choose --target-data estimate or curve.")
+    with whole_file(place) as file:
+        if target is Target.ESTIMATE:
+            plot_estimate(found, title, file)
+        elif target is Target.CURVE:
+            plot_power_curve(found, load_of(metadata, rows), title, file)
+        else:
+            plot_residuals(found, title, file)
+    say(f"Wrote {place}: {len(rows):,} rows, {found['component'].nunique()} components.")
 
 
 def profile(

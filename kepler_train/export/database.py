@@ -7,6 +7,8 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
+import pandas as pd
+
 from kepler_train.errors import UserError
 from kepler_train.models.artifact import METADATA
 
@@ -35,3 +37,19 @@ def copy_pipeline(pipeline: Path, out: Path, publisher: str, collected: datetime
         for archive in zips:
             archive.unlink()
     return len(zips)
+
+
+def held_out_errors(pipeline: Path) -> pd.DataFrame:
+    """The held-out error of every model of a pipeline: `model`, `component`, `protocol` and `mae` (W)."""
+    rows = []
+    for file in sorted(pipeline.glob(f"*/*/*/*/{METADATA}")):
+        metadata = json.loads(file.read_text(encoding="utf-8"))
+        model = f"{'/'.join(file.parts[-5:-2])}/{metadata['trainer']}"
+        for protocol, components in metadata["figures"].items():
+            rows += [
+                {"model": model, "component": component, "protocol": protocol, "mae": figures["mae"]}
+                for component, figures in components.items()
+            ]
+    if not rows:
+        raise UserError(f"{pipeline} has no models: train it first, or check MODEL_PATH and the name.")
+    return pd.DataFrame(rows)

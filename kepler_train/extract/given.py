@@ -60,14 +60,14 @@ class Given:
         return self.rows.groupby(["time", "node"], sort=True).agg(how | power).reset_index()
 
 
-def read_given(file: Path, source: str, machine: str) -> Given:
-    """Read a frame; `machine` names the node of rows that name none."""
+def read_given(file: Path, source: str, machine: str, *, measured: bool = True) -> Given:
+    """Read a frame; `machine` names the node of rows that name none. Unless `measured`, power need not be there."""
     frame = _read(file)
     time = next((name for name in (TIMESTAMP, "time") if name in frame.columns), None)
     if time is None:
         raise UserError(f"{file} has no column {TIMESTAMP}: it is not a frame of training rows.")
     power = _power_columns(frame, source)
-    if not power:
+    if measured and not power:
         components = ", ".join(f"{name}_power" for name in catalog().source(source).components)
         raise DataError(f"{file} has no power of {source}: none of its columns is {components}.")
     features = _features(frame, [time])
@@ -82,7 +82,8 @@ def read_given(file: Path, source: str, machine: str) -> Given:
         | {name: pd.to_numeric(column, errors="coerce") for name, column in features.items()}
         | {column: pd.to_numeric(frame[name], errors="coerce") for name, column in power.items()}
     )
-    rows = _measured(rows, list(power.values()), file)
+    if measured:
+        rows = _measured(rows, list(power.values()), file)
     if rows.duplicated(["time", "node", "container"]).any():
         raise DataError(f"{file} has several rows of one {'container' if container else 'node'} at one time.")
     return Given(rows, sorted(features), list(power.values()), container is not None)

@@ -1,0 +1,141 @@
+"""What training costs, beside the earlier system: kepler-model-server 0.7.12 on the same recording.
+
+The recording is that of ../shared/tools/gen_prom.py, 200 containers × 2,400 steps of 3 s: two energy sources, five
+feature groups, the ten trainers, AbsPower and DynPower, which are 200 models of 500 components. The earlier system
+judges each on one tenth of the rows, drawn at random; the second figure does the same, the first judges by all
+protocols. CPU time is that of the whole command with its children. Then every trainer on 2,400 and 24,000 rows.
+
+python bench/train.py
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+GENERATOR = Path(__file__).resolve().parents[2] / "shared" / "tools" / "gen_prom.py"
+TRAINERS = [
+    "SGDRegressorTrainer",
+    "LinearRegressionTrainer",
+    "PolynomialRegressionTrainer",
+    "KNeighborsRegressorTrainer",
+    "SVRRegressorTrainer",
+    "GradientBoostingRegressorTrainer",
+    "XgboostFitTrainer",
+    "LogarithmicRegressionTrainer",
+    "LogisticRegressionTrainer",
+    "ExponentialRegressionTrainer",
+]
+# Fitted on a stated part of the rows beyond a size: their cost does not follow the rows.
+SUBSAMPLED = ("KNeighborsRegressorTrainer", "SVRRegressorTrainer")
+GROUPS = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly"]
+EARLIER_SECONDS, EARLIER_MEGABYTES = 705.0, 1600.0
+MANY = 10  # times the rows
+
+EVERYTHING = """
+from kepler_train.cli import main
+main()
+"""
+# One random tenth stands for all protocols.
+ONE_TENTH = (
+    """
+import numpy as np
+from kepler_train.train import held_out
+from kepler_train.train.protocols import Protocol, Split
+def one_tenth(frame, folds, seed, lags=0):
+    parts = np.array_split(np.random.default_rng(seed).permutation(len(frame)), 10)
+    return [Split(tuple(Protocol), np.sort(np.concatenate(parts[1:])), np.sort(parts[0]))]
+held_out.all_splits = one_tenth
+"""
+    + EVERYTHING
+)
+
+
+def recording(folder: Path) -> None:
+    """`kepler_query/`, the samples of the recording."""
+    from kepler_train.collect.exchange import import_json
+
+    file, samples = folder / "recording.json", folder / "kepler_query"
+    samples.mkdir()
+    make = [sys.executable, str(GENERATOR), "-n", "200", "-t", "2400", "-o", str(file)]
+    subprocess.run(make, check=True, capture_output=True)
+    import_json(file, samples)
+    file.unlink()
+
+
+def command(program: str, folder: Path) -> tuple[float, float, float]:
+    """CPU time (s) of `kepler-train train` and its children, its wall time (s), and the peak of the largest (MB)."""
+    trainers = ",".join(TRAINERS)
+    options = ["-p", "bench", "-e", "rapl-sysfs,acpi", "-fg", ",".join(GROUPS)]
+    arguments = ["train", *options, "--abs-trainers", trainers, "--dyn-trainers", trainers]
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    # Models that do not pass end the command with 3, which is no failure of the bench.
+    ended = subprocess.run([sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True)
+    if ended.returncode not in (0, 3):
+        raise SystemExit(ended.stderr)
+    print(f"   {ended.stdout.splitlines()[-1] if ended.stdout else ''}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, time.monotonic() - began, after.ru_maxrss / 1024
+
+
+def fits(rows: int, name: str) -> float:
+    """CPU time (s) of a fit on rows of five features and of predicting them, the least of three."""
+    from kepler_train.train.trainer import trainer
+    from kepler_train.train.training_set import TrainingSet
+
+    chance = np.random.default_rng(1)
+    load = chance.uniform(0, 1, rows)
+    X = load[:, None] * chance.uniform(0.5, 1.5, (rows, 5)) * [1e3, 1e4, 1e6, 1e9, 1e9]
+    y = 30 + 90 * load**0.7 + 0.01 * X[:, 0] + chance.normal(0, 2, rows)
+    workloads = np.array([f"load {row * 8 // rows}" for row in range(rows)], dtype=object)
+    features = [f"feature_{number}" for number in range(5)]
+    data = TrainingSet(features, X, y, workloads, 1.7e9 + 3.0 * np.arange(rows))
+    times = []
+    for _ in range(3):
+        began = time.process_time()
+        trainer(name).fit(data).predict(X)
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def line(name: str, figure: float, unit: str, earlier: float, limit: float) -> None:
+    """One line of the table: ours, the earlier system's, how many times less, and the limit."""
+    verdict = "kept" if figure <= limit else "BROKEN"
+    print(
+        f"{name:<44} {figure:8.1f} {unit:<2} {earlier:8.0f} {unit:<2} {earlier / figure:6.1f} × {limit:8.0f} {verdict}"
+    )
+
+
+def main() -> None:
+    """Print one row per figure."""
+    if not GENERATOR.exists():
+        print("Left out: ../shared/tools/gen_prom.py, which makes the recording, is not there.")
+        return
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        recording(folder)
+        print(f"load {os.getloadavg()[0]:.1f}{'ours':>45} {'earlier':>11} {'limit':>18}")
+        cpu, wall, peak = command(EVERYTHING, folder)
+        line("complete training, all protocols", cpu, "s", EARLIER_SECONDS, EARLIER_SECONDS / 5)
+        line("   peak memory", peak, "MB", EARLIER_MEGABYTES, 500)
+        print(f"   wall time {wall:.0f} s")
+        cpu, _, _ = command(ONE_TENTH, folder)
+        line("complete training, one random tenth", cpu, "s", EARLIER_SECONDS, EARLIER_SECONDS / 20)
+    print(f"\n{'trainer':<36} {'2,400 rows':>12} {'24,000 rows':>12} {'times':>7}   limit 12")
+    for trainer in TRAINERS:
+        few, many = fits(2_400, trainer), fits(2_400 * MANY, trainer)
+        verdict = "subsampled" if trainer in SUBSAMPLED else "kept" if many <= 12 * few else "BROKEN"
+        print(f"{trainer:<36} {1000 * few:9.1f} ms {1000 * many:9.1f} ms {many / few:7.1f}   {verdict}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""`kepler-train estimate`: what a model says about a machine, from a frame or from a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kepler_train.cli import options as o
+from kepler_train.cli.files import frame_file, model_path, query_samples, scratch, table_path, whole_file
+from kepler_train.errors import UserError
+from kepler_train.events import say, warn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kepler_train.models import PowerModel
+
+Model = Annotated[
+    str, typer.Option("-m", "--model", help="The model: its folder or .zip, as it is or below MODEL_PATH.")
+]
+Data = Annotated[
+    str, typer.Option("--data", "-i", "--input", help="A frame (.csv or .parquet) or a query, below DATAPATH.")
+]
+
+
+def estimate(
+    model: Model,
+    data: Data = "kepler_query",
+    output: o.Output = "estimated",
+    machine_id: o.Machine = "",
+    nodes: o.Nodes = "",
+    thirdparty_metrics: o.ThirdParty = "",
+    metric_prefix: o.Prefix = "",
+    schedule: o.ScheduleFile = "",
+) -> None:
+    """Estimate power with a model: a table, .parquet or .csv, with a row for every row of the data.
+
+    Each component has <component>_power, and _low and _high of its interval (W). `outside` marks rows that are unlike
+    any that the model was trained on. Where the data have measured power, the error is said.
+    """
+    from kepler_train.extract.table import write_table
+    from kepler_train.steps.estimate import estimate_table, estimates
+
+    place = table_path(output)
+    learnt, metadata = model_of(model)
+    rows = rows_for(
+        metadata,
+        data,
+        machine_id,
+        schedule,
+        nodes=nodes,
+        thirdparty_metrics=thirdparty_metrics,
+        metric_prefix=metric_prefix,
+    )
+    found = estimates(learnt, metadata, rows)
+    about = {"model": learnt.name, "output_type": metadata["output_type"], "energy_source": metadata["energy_source"]}
+    with whole_file(place) as file:
+        write_table(estimate_table(found), file, about)
+    for component, own in found.groupby("component", sort=False):
+        say(f"  {component}: {own['predicted'].mean():.2f} W on average{_off(own)}")
+    outside = int(found.groupby("component")["outside"].sum().max())
+    if outside:
+        warn(
+            f"{outside} of {len(rows)} rows are unlike any that {learnt.name} was trained on: their estimates are"
+            " guesses."
+        )
+    say(f"Wrote {place}: {len(rows):,} rows by {learnt.name}, trained on {metadata['feature_group']}.")
+
+
+def model_of(name: str) -> tuple[PowerModel, dict[str, Any]]:
+    """A model and its metadata, by the name of its folder or archive."""
+    from kepler_train.models.artifact import read_model
+
+    place = next((path for path in (Path(name).expanduser(), model_path(name)) if path.exists()), None)
+    if place is None:
+        raise UserError(f"There is no model {name}, neither here nor below {model_path('')}: name its folder or .zip.")
+    return read_model(place)
+
+
+def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: str, **asked: str) -> pd.DataFrame:
+    """The rows of a frame, or of a query, as the model of these metadata needs them."""
+    from kepler_train.steps.estimate import rows_of_frame, rows_of_query
+
+    frame = frame_file(data)
+    if frame is not None:
+        return rows_of_frame(frame, metadata, machine_id)
+    given = {name: value for name, value in asked.items() if value}
+    with ExitStack() as stack:
+        samples, work = stack.enter_context(query_samples(data)), stack.enter_context(scratch())
+        return rows_of_query(samples, metadata, o.schedule_of(schedule), given, work)
+
+
+def _off(rows: pd.DataFrame) -> str:
+    """How far estimates are from what was measured."""
+    known = rows[rows["measured"].notna()]
+    if known.empty:
+        return ""
+    off = (known["predicted"] - known["measured"]).abs().mean()
+    inside = known["measured"].between(known["low"], known["high"]).mean()
+    return f"; {off:.2f} W off what was measured, of which {100 * inside:.0f} % lies in the interval"

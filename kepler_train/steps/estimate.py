@@ -1,0 +1,100 @@
+"""Estimate: what a model says about rows, with its interval and a flag for rows unlike any it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kepler_train.catalog import catalog
+from kepler_train.collect.schedule import Schedule
+from kepler_train.errors import UserError
+from kepler_train.extract.given import read_given
+from kepler_train.extract.table import CONTAINER, TIMESTAMP
+from kepler_train.models import PowerModel
+from kepler_train.models.hull import Hull
+from kepler_train.models.interval import apply_interval
+from kepler_train.spec import RunSpec, read_spec
+from kepler_train.steps.pipeline import extract_rows
+
+# Columns that say which row it is.
+_LABELS = ("time", "node", "container", "workload")
+
+
+def rows_of_frame(file: Path, metadata: Mapping[str, Any], machine: str) -> pd.DataFrame:
+    """The rows of a frame, by today's names, with the power that was measured where the frame has it."""
+    given = read_given(file, metadata["energy_source"], machine, measured=False)
+    rows = given.rows if given.has_containers else given.rows.drop(columns="container")
+    return rows.rename(columns={name: name.partition("/")[2] for name in given.power})
+
+
+def rows_of_query(
+    samples: Path, metadata: Mapping[str, Any], schedule: Schedule, asked: Mapping[str, Any], scratch: Path
+) -> pd.DataFrame:
+    """The rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
+
+    The power of a node is no measure of its containers' and is left out for them.
+    """
+    own = {"energy_sources": [metadata["energy_source"]], "feature_groups": [metadata["feature_group"]]}
+    spec: RunSpec = read_spec(own | {"output_types": [metadata["output_type"]]} | dict(asked), "The options")
+    rows = extract_rows(samples, spec, schedule, scratch)
+    prefix = f"{metadata['energy_source']}/"
+    power = [name for name in rows.columns if "/" in name]
+    if metadata["output_type"] == "DynPower":
+        return rows.drop(columns=power)
+    others = [name for name in power if not name.startswith(prefix)]
+    return rows.drop(columns=others).rename(columns=lambda name: str(name).removeprefix(prefix))
+
+
+def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
+    """Every row with the estimated power of each component (W): `predicted`, `low`, `high`, and `measured` or NaN.
+
+    `outside` marks rows whose features are outside the hull of the training rows.
+    """
+    if rows.empty:
+        raise UserError("There are no rows to estimate: name a frame or a query that has some.")
+    labels = rows[[name for name in _LABELS if name in rows.columns]]
+    hulls = {name: Hull.read(content) for name, content in metadata.get("hull", {}).items()}
+    pieces = []
+    for component, predicted in model.predict(rows).items():
+        low, high = apply_interval(metadata["interval"][component], predicted)
+        measured = rows.get(f"{component}_power")
+        pieces.append(
+            labels.assign(
+                component=component,
+                predicted=predicted,
+                low=low,
+                high=high,
+                measured=np.nan if measured is None else measured,
+                outside=hulls[component].outside(rows) if component in hulls else False,
+            )
+        )
+    return pd.concat(pieces, ignore_index=True)
+
+
+def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
+    """A row per row: `<component>_power` with `_low` and `_high` (W), and `outside`."""
+    labels = [name for name in _LABELS if name in found.columns]
+    parts = []
+    for component, rows in found.groupby("component", sort=False):
+        columns = {
+            "predicted": f"{component}_power",
+            "low": f"{component}_power_low",
+            "high": f"{component}_power_high",
+        }
+        parts.append(rows.reset_index(drop=True)[list(columns)].rename(columns=columns))
+    first = found[found["component"] == found["component"].iloc[0]].reset_index(drop=True)
+    outside = np.logical_or.reduce([rows["outside"].to_numpy() for _, rows in found.groupby("component", sort=False)])
+    table = pd.concat([first[labels], *parts], axis=1).assign(outside=outside)
+    table["time"] = table["time"].map(pd.Timestamp.timestamp)
+    named: pd.DataFrame = table.rename(columns={"time": TIMESTAMP, "container": CONTAINER})
+    return named
+
+
+def load_of(metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.Series[float]:
+    """The feature that stands for the load: the main one of the model's group, or the first where that is not there."""
+    main = catalog().group(metadata["feature_group"]).main
+    return rows[main if main in rows.columns else metadata["features"][0]]

@@ -1,0 +1,149 @@
+"""`kepler-train estimate` and the pictures of what a model says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from simulated import write_node
+
+from kepler_train.collect.schedule import read_schedule
+from kepler_train.spec import RunSpec
+from kepler_train.steps.pipeline import extract_table, train_pipeline
+
+KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
+MODEL = "models/base/rapl-sysfs/AbsPower/Basic/LinearRegressionTrainer_0"
+WINDOW = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T03:00:00Z"}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A query, its schedule, the frame of it, and a pipeline `base` that learnt from it."""
+    folder = write_node(tmp_path_factory.mktemp("trained"), hours=3)
+    asked = {"pipeline": "base", "feature_groups": ["Basic"], "folds": 3, "abs_trainers": ["LinearRegressionTrainer"]}
+    spec = RunSpec.model_validate({**asked, "dyn_trainers": ["LinearRegressionTrainer"], "gate_mae": 50, **WINDOW})
+    schedule = read_schedule(str(folder / "schedule.json"))
+    for name in ("scratch", "extracted", "models"):
+        (folder / name).mkdir()
+    train_pipeline(folder / "kepler_query", spec, schedule, "a/run", folder / "scratch", folder / "models")
+    alone = spec.model_copy(update={"output_types": ["AbsPower"]})
+    rows = extract_table(folder / "kepler_query", alone, schedule, folder / "extracted")
+    rows.to_csv(folder / "frame.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def typed(
+    kepler_train: KeplerTrain, trained: Path, tmp_path: Path
+) -> Callable[[str], tuple[int, list[str], list[str]]]:
+    """`kepler-train …` as one line, in a folder with query, frame and models."""
+    for name in ("kepler_query", "schedule.json", "frame.csv", "models"):
+        (tmp_path / name).symlink_to(trained / name)
+    return lambda line: kepler_train(*line.split())
+
+
+def test_every_row_has_its_watts_and_their_interval(typed: KeplerTrain, trained: Path) -> None:
+    code, lines, errors = typed(f"estimate --model {MODEL} --data frame.csv --output estimated.csv")
+    assert (code, errors) == (0, [])
+    frame, found = pd.read_csv("frame.csv"), pd.read_csv("estimated.csv")
+    assert len(found) == len(frame) > 100
+    assert found["timestamp"].tolist() == frame["timestamp"].tolist()
+    weights = json.loads((trained / MODEL / "weight.json").read_text())["package"]["All_Weights"]
+    by_hand = weights["Bias_Weight"] + sum(
+        own["weight"] * frame[name] / own["scale"] for name, own in weights["Numerical_Variables"].items()
+    )
+    np.testing.assert_allclose(found["package_power"], by_hand, rtol=1e-9)
+    for component in ("package", "dram"):
+        assert (found[f"{component}_power_low"] <= found[f"{component}_power"]).all()
+        assert (found[f"{component}_power"] <= found[f"{component}_power_high"]).all()
+        assert (found[f"{component}_power_low"] >= 0).all()
+    inside = frame["package_power"].between(found["package_power_low"], found["package_power_high"]).mean()
+    assert inside > 0.8
+    off = (found["package_power"] - frame["package_power"]).abs().mean()
+    assert f"{off:.2f} W off what was measured" in "\n".join(lines)
+    assert not found["outside"].any()  # these are the rows that it learnt from
+
+
+def test_a_query_a_folder_and_an_archive_say_the_same(typed: KeplerTrain) -> None:
+    for name, model, data in (("a", MODEL, "frame.csv"), ("b", f"{MODEL}.zip", "kepler_query")):
+        code, _, errors = typed(f"estimate --model {model} --data {data} --output {name}.csv")
+        assert (code, errors) == (0, [])
+    columns = ["timestamp", "package_power", "package_power_low", "dram_power_high"]
+    a, b = (pd.read_csv(f"{name}.csv")[columns] for name in "ab")
+    np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+def test_containers_of_a_query_have_power_of_their_own(typed: KeplerTrain) -> None:
+    code, _, errors = typed(f"estimate --model {MODEL.replace('AbsPower', 'DynPower')} --output dyn.parquet")
+    assert (code, errors) == (0, [])
+    found = pd.read_parquet("dyn.parquet")
+    assert found["id"].nunique() > 3
+    assert (found["package_power"] >= 0).all()
+
+
+def test_rows_beyond_the_training_data_are_marked_and_said(typed: KeplerTrain) -> None:
+    frame = pd.read_csv("frame.csv")
+    features = [name for name in frame.columns if name.startswith(("bpf", "c"))]
+    frame.loc[:9, features] = 10 * frame[features].max().to_numpy()
+    frame.to_csv("beyond.csv", index=False)
+    code, lines, _ = typed(f"estimate --model {MODEL} --data beyond --output estimated.csv")
+    found = pd.read_csv("estimated.csv")
+    assert (code, int(found["outside"].sum())) == (0, 10)
+    said = f"10 of {len(frame)} rows are unlike any that LinearRegressionTrainer_0 was trained on"
+    assert sum(said in line for line in lines) == 1
+
+
+def test_data_without_power_are_what_it_is_for(typed: KeplerTrain) -> None:
+    frame = pd.read_csv("frame.csv")
+    frame[[name for name in frame.columns if not name.endswith("_power")]].to_csv("bare.csv", index=False)
+    code, lines, errors = typed(f"estimate --model {MODEL} --data bare.csv --output estimated.csv")
+    assert (code, errors) == (0, [])
+    assert len(pd.read_csv("estimated.csv")) == len(frame)
+    assert "measured" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("estimate --model nothing --data frame.csv", "There is no model nothing"),
+        (f"estimate --model {MODEL} --data nothing", "There is no query nothing"),
+        (f"estimate --model {MODEL} --data short.csv", "needs bpf_page_cache_hit"),
+        (f"estimate --model {MODEL} --data holes.csv", "cpu_cycles"),
+        (f"estimate --model {MODEL} --data empty.csv", "no rows"),
+        ("estimate --model cut.zip --data frame.csv", "cut.zip"),
+        ("estimate --model newer --data frame.csv", "newer"),
+        (f"plot --target-data residuals --model {MODEL} -i bare.csv", "no measured power"),
+        ("plot --target-data estimate -i frame.csv", "--model"),
+        ("plot --target-data error", "--pipeline-name"),
+        ("plot --target-data error -p nothing", "has no models"),
+        (f"plot --target-data curve --model {MODEL} -i frame.csv -o picture.gif", "cannot be drawn"),
+    ],
+)
+def test_what_cannot_work_is_one_sentence(line: str, words: str, typed: KeplerTrain, trained: Path) -> None:
+    frame = pd.read_csv("frame.csv")
+    frame.drop(columns="bpf_page_cache_hit").to_csv("short.csv", index=False)
+    frame.drop(columns=[name for name in frame.columns if name.endswith("_power")]).to_csv("bare.csv", index=False)
+    frame.assign(cpu_cycles=np.nan).to_csv("holes.csv", index=False)
+    frame.head(0).to_csv("empty.csv", index=False)
+    Path("cut.zip").write_bytes((trained / f"{MODEL}.zip").read_bytes()[:500])
+    shutil.copytree(trained / MODEL, "newer")
+    metadata = json.loads(Path("newer/metadata.json").read_text())
+    Path("newer/metadata.json").write_text(json.dumps(metadata | {"schema_version": 99}))
+    before = set(Path().iterdir())
+    code, _, errors = typed(line)
+    assert (code in (2, 3), len(errors)) == (True, 1)
+    assert words in errors[0]
+    assert set(Path().iterdir()) == before  # nothing half written
+
+
+@pytest.mark.parametrize("target", ["preprocess", "estimate", "curve", "residuals", "error"])
+@pytest.mark.parametrize("data", ["frame.csv", "kepler_query"])
+def test_pictures_of_frames_and_queries(target: str, data: str, typed: KeplerTrain) -> None:
+    code, _, errors = typed(f"plot --target-data {target} -i {data} --model {MODEL} -p base -o {target}")
+    assert (code, errors) == (0, [])
+    assert Path(f"{target}.png").read_bytes().startswith(b"\x89PNG")
