@@ -25,20 +25,24 @@ class LinearRegressionTrainer:
         from scipy.optimize import nnls
 
         X = data.X
-        largest = np.abs(X).max(axis=0)
+        largest = np.maximum(X.max(axis=0), -X.min(axis=0))
         scale = np.where(largest > 0, largest, 1.0)
-        # The intercept is a column like the others, so that it is kept non-negative too.
-        columns = np.hstack([X / scale, np.ones((len(X), 1))]) if data.intercept else X / scale
-        triangle = _triangle(np.column_stack([columns, data.y]))
+        triangle = _triangle(data)
+        triangle[:, : len(scale)] /= scale
         coefficients, _ = nnls(triangle[:, :-1], triangle[:, -1])
         bias = float(coefficients[-1]) if data.intercept else 0.0
-        return LinearModel(bias, coefficients[: X.shape[1]], scale)
+        return LinearModel(bias, coefficients[: len(scale)], scale)
 
 
-def _triangle(rows: Matrix) -> Matrix:
-    """A few rows R with ‖R·v‖ = ‖rows·v‖ for every v, so that the search need not look at all of them.
+def _triangle(data: TrainingSet) -> Matrix:
+    """A few rows R with ‖R·v‖ = ‖[X, 1, y]·v‖ for every v, so that the search need not look at all of them.
 
+    The ones are a column like the others, so that the intercept is kept non-negative too; without it there are none.
     Block by block, as long as the cache holds one: the cost grows with the rows, and no faster.
     """
-    parts = [np.asarray(np.linalg.qr(rows[start : start + _BLOCK], mode="r")) for start in range(0, len(rows), _BLOCK)]
+    parts = []
+    for start in range(0, len(data), _BLOCK):
+        X, y = data.X[start : start + _BLOCK], data.y[start : start + _BLOCK]
+        columns = [X, np.ones(len(X)), y] if data.intercept else [X, y]
+        parts.append(np.linalg.qr(np.column_stack(columns), mode="r"))
     return np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))

@@ -14,6 +14,8 @@ from kepler_train.train.training_set import TrainingSet
 
 # The last steps are shorter than the first by the square root of this.
 _SHORTER = 20
+# Of many rows batches are larger: more of them would not come nearer.
+_BATCHES = 256
 
 
 class SGDRegressorTrainer:
@@ -55,7 +57,7 @@ def _descend(
 
     The gradient of a batch is Aᵀ(A·w − y)/rows, so a step is w ← max(0, M·w + v) with an M and a v for every batch.
     """
-    batches = max(len(y) // batch, 1)
+    batches = min(max(len(y) // batch, 1), _BATCHES)
     rows = chance.permutation(len(y))[: len(y) // batches * batches].reshape(batches, -1)
     parts = A[rows]
     squares = parts.transpose(0, 2, 1) @ parts / rows.shape[1]
