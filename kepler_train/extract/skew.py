@@ -10,12 +10,14 @@ to it with non-negative weights, and the lag is where least of the power is left
   averaging as the most that any needs; otherwise halves would win without any lag.
 - Whether a lag is beyond noise is asked of blocks of time: resampled they give its error, and both halves of them
   must find it too.
+- Where power follows work in a bent curve and loads come slowly and go at once, or the other way round, power changes
+  late or early without any lag. So a lag must be the same with and without squares and roots of work beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +34,7 @@ BLOCKS, LEAST_BLOCK, MOST_BLOCK = 40, 20, 250  # blocks of time, and the windows
 RESAMPLES = 200
 SURE = 5.0  # a lag is beyond noise when it is this many times its error
 LEAST = 0.1  # windows: work whose effect on power is bent, as it usually is, looks like a lag of about that
+SAME_LAG, SAME_WINDOW = 0.1, 0.05  # lags found with and without such a bend are the same: share of them, windows
 WITNESSES = 5.0  # blocks that tell the lag, as if each told as much as the others
 MOST_POOLED = 12
 
@@ -76,10 +79,15 @@ def estimate_lag(times: Floats, energy: Sequence[Floats], work: Sequence[Floats]
     known, power, rates = _windows(times, joules, counted, step)
     if len(known) < 4 * REACH:
         return UNKNOWN
-    changes, causes = _changes(power), _changes(rates)
+    changes = _changes(power)
     places = _places(known, changes)
-    unexplained = _unexplained(changes, causes, places)
-    return UNKNOWN if unexplained is None else _lag(unexplained, step)
+    found = _lag(_unexplained(changes, _changes(rates), places), step)
+    if not found.significant:
+        return found
+    bent = np.vstack([rates, rates**2, np.sqrt(rates)])
+    other = _lag(_unexplained(changes, _changes(bent), places), step)
+    same = abs(found.seconds - other.seconds) <= max(SAME_LAG * abs(found.seconds), SAME_WINDOW * step)
+    return replace(found, significant=same)
 
 
 def _window(times: Floats, energy: Floats, refresh: float) -> float:
@@ -182,8 +190,10 @@ def _averaging(lag: float) -> list[tuple[int, float]]:
     return [(whole - 1 + index, float(share)) for index, share in enumerate(parts)]
 
 
-def _lag(unexplained: Floats, step: float) -> Lag:
+def _lag(unexplained: Floats | None, step: float) -> Lag:
     """The lag of least sum over blocks, and whether the blocks agree on it."""
+    if unexplained is None:
+        return UNKNOWN
     whole = unexplained.sum(axis=0)
     if np.ptp(whole) <= 1e-9 * whole.max():
         return UNKNOWN  # work explains nothing, moved or not

@@ -199,3 +199,32 @@ def test_exporters_without_a_skew_raise_no_alarm(dialect: str) -> None:
         faults = ("late",) if seed % 2 else ("gap", "restart")
         found = simulated(scrape, 0.0, dialect, seed, refresh, faults)
         assert not found.significant, (seed, found)
+
+
+def bent(shape: str, exponent: float, lag: float, seed: int) -> Lag:
+    """The lag found where power is 20 W + 80 W · load^exponent, scraped every 5 s."""
+    chance = np.random.default_rng(seed)
+    lengths = chance.integers(40, 160, 60)
+    if shape == "saw":  # it comes slowly and goes at once
+        load = np.concatenate([np.linspace(0.05, 0.95, length) for length in lengths])
+    else:
+        load = np.repeat(chance.uniform(0, 1, len(lengths)), lengths)
+    load = np.clip(load[:3700] + chance.normal(0, 0.02, 3700), 0, 1)
+    seconds = np.arange(3701.0)
+    worked = np.concatenate([[0.0], np.cumsum(load)])
+    energy = np.concatenate([[0.0], np.cumsum(20 + 80 * load**exponent + chance.normal(0, 1, 3700))])
+    times = 100 + 5.0 * np.arange(700)
+    return estimate_lag(times, [np.interp(times, seconds, energy)], [np.interp(times - lag, seconds, worked)])
+
+
+@pytest.mark.parametrize("exponent", [0.3, 0.5, 2.0, 3.0, 4.0])
+def test_a_bent_law_and_loads_that_come_slowly_and_go_at_once_are_no_lag(exponent: float) -> None:
+    assert not any(bent("saw", exponent, 0.0, seed).significant for seed in range(3))
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0, 3.0])
+def test_a_lag_is_found_though_the_law_is_bent(exponent: float) -> None:
+    for lag in (2.0, -2.0):
+        found = bent("steps", exponent, lag, seed=1)
+        assert found.significant
+        assert found.seconds == pytest.approx(lag, abs=0.25)
