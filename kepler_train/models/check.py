@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ from kepler_train.models.component import Matrix, Watts
 from kepler_train.models.files import GRAPH, WEIGHTS, read_json
 from kepler_train.models.fresh import NATIVE, Predictions
 from kepler_train.models.graphs import INPUT, OUTPUT
-from kepler_train.models.power import PowerModel
 from kepler_train.models.weights import watts_of_weights
 
-# Rows that a graph is given at once: some hold a number for each pair of a row and a row of training.
-_BATCH = 2000
+# Rows that a graph is given at once: some hold a number for each pair of a row and a row of training, and those of
+# few rows stay in the cache.
+_BATCH = 250
 
 
 def predictions(folder: Path, columns: Mapping[str, Watts]) -> Predictions:
@@ -38,26 +39,23 @@ def predictions(folder: Path, columns: Mapping[str, Watts]) -> Predictions:
     except KeplerTrainError as error:
         found.errors[NATIVE] = str(error)
         return found
-    for name, component in _others(folder, model):
-        try:
-            found.watts[name, component] = _watts(folder / name, component, model, columns)
-        except Exception as error:  # whatever a runtime says of a file that it cannot read
-            found.errors[name] = f"it cannot be read: {' '.join(str(error).split())[:300]}"
+    weights = read_json(folder / WEIGHTS) if (folder / WEIGHTS).exists() else None
+    for component, fitted in model.components.items():
+        graph = folder / f"{component}{GRAPH}"
+        if graph.exists():
+            rows = np.column_stack([columns[feature] for feature in fitted.features])
+            _note(found, graph.name, component, partial(_graph_watts, graph, rows))
+        if weights is not None:
+            _note(found, WEIGHTS, component, partial(watts_of_weights, weights, component, columns))
     return found
 
 
-def _others(folder: Path, model: PowerModel) -> Iterator[tuple[str, str]]:
-    """The other formats of each component that are there."""
-    for component in model.components:
-        for name in (f"{component}{GRAPH}", WEIGHTS):
-            if (folder / name).is_file():
-                yield name, component
-
-
-def _watts(file: Path, component: str, model: PowerModel, columns: Mapping[str, Watts]) -> Watts:
-    if file.name == WEIGHTS:
-        return watts_of_weights(read_json(file), component, columns)
-    return _graph_watts(file, np.column_stack([columns[name] for name in model.components[component].features]))
+def _note(found: Predictions, name: str, component: str, watts: Callable[[], Watts]) -> None:
+    """Add what a format predicts, or what is wrong with it."""
+    try:
+        found.watts[name, component] = watts()
+    except Exception as error:  # whatever a runtime says of a file that it cannot read
+        found.errors[name] = f"it cannot be read: {' '.join(str(error).split())[:300]}"
 
 
 def _graph_watts(file: Path, rows: Matrix) -> Watts:

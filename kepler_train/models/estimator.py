@@ -14,6 +14,7 @@ import numpy as np
 from kepler_train.errors import UserError
 from kepler_train.models import graphs
 from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.estimator_graphs import estimator_graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -67,8 +68,8 @@ class EstimatorModel:
         """Kepler has no such model."""
 
     def graph(self, features: int) -> ModelProto:
-        """The estimator as skl2onnx converts it, and nothing below 0 W."""
-        return graphs.clipped(graphs.estimator_graph(self.estimator, features))
+        """The estimator, and nothing below 0 W."""
+        return graphs.clipped(estimator_graph(self.estimator, features))
 
 
 def _stored_only(file: Path) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,7 @@ import numpy as np
 from kepler_train.errors import UserError
 from kepler_train.models import graphs
 from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.tree_graphs import booster_graph
 
 if TYPE_CHECKING:
     import xgboost
@@ -38,7 +40,7 @@ class TreesModel:
 
     def save(self, file: Path) -> None:
         """Write the booster's JSON."""
-        self.booster.save_model(file)
+        file.write_bytes(self._json)
 
     @classmethod
     def load(cls, file: Path, features: int) -> TreesModel:
@@ -56,7 +58,7 @@ class TreesModel:
 
     def weights(self, features: list[str]) -> dict[str, Any]:
         """The entry of the weight file for this component: the booster itself."""
-        raw = base64.b64encode(bytes(self.booster.save_raw("json"))).decode()
+        raw = base64.b64encode(self._json).decode()
         numerical = {feature: {"scale": 1.0} for feature in features}
         return {
             "All_Weights": {
@@ -66,6 +68,10 @@ class TreesModel:
             }
         }
 
-    def graph(self, features: int) -> ModelProto:  # noqa: ARG002  # the booster knows
+    def graph(self, features: int) -> ModelProto:
         """The trees, and nothing below 0 W."""
-        return graphs.clipped(graphs.trees_graph(self.booster))
+        return graphs.clipped(booster_graph(self._json, features))
+
+    @cached_property
+    def _json(self) -> bytes:
+        return bytes(self.booster.save_raw("json"))

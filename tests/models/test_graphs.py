@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import xgboost
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, Ridge, SGDRegressor
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures
+from sklearn.svm import SVR
 
-from kepler_train.models import LinearModel, TreesModel, graphs
+from kepler_train.models import EstimatorModel, LinearModel, TreesModel, graphs
+from kepler_train.models.estimator_graphs import estimator_graph
+from kepler_train.models.tree_graphs import booster_graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -33,6 +41,10 @@ def booster(y: np.ndarray, **settings: object) -> xgboost.Booster:
     return xgboost.train({"nthread": 1, **settings}, xgboost.DMatrix(X, y), 30)
 
 
+def graph_of(trees: xgboost.Booster) -> ModelProto:
+    return booster_graph(bytes(trees.save_raw("json")), 2)
+
+
 def test_a_linear_graph_has_the_watts_of_its_formula() -> None:
     np.testing.assert_allclose(watts(LINEAR.graph(2)), LINEAR.predict(X), atol=1e-4)
     assert watts(LINEAR.graph(2), np.array([[1e10, 2000.0]])) == pytest.approx(20 + 75 + 15)
@@ -46,7 +58,7 @@ def test_trees_take_the_same_branch_at_their_thresholds() -> None:
     rows[np.arange(len(edges)), edges["Feature"].str[1:].astype(int)] = edges["Split"]
     for step in (-np.inf, 0, np.inf):
         near = np.nextafter(rows.astype(np.float32), np.float32(step)) if step else rows
-        np.testing.assert_allclose(watts(graphs.trees_graph(trees), near), trees.inplace_predict(near), atol=1e-3)
+        np.testing.assert_allclose(watts(graph_of(trees), near), trees.inplace_predict(near), atol=1e-3)
 
 
 def test_trees_below_zero_are_clipped() -> None:
@@ -58,9 +70,9 @@ def test_trees_below_zero_are_clipped() -> None:
 
 def test_a_booster_that_is_no_sum_of_trees_has_no_graph() -> None:
     with pytest.raises(graphs.NoGraph, match="reg:gamma"):
-        graphs.trees_graph(booster(X[:, 1] + 1, objective="reg:gamma"))
+        graph_of(booster(X[:, 1] + 1, objective="reg:gamma"))
     with pytest.raises(graphs.NoGraph, match="gblinear"):
-        graphs.trees_graph(booster(X[:, 1], booster="gblinear"))
+        graph_of(booster(X[:, 1], booster="gblinear"))
 
 
 def test_graphs_are_joined_by_weights_and_columns() -> None:
@@ -78,4 +90,34 @@ def test_an_estimator_without_a_converter_has_no_graph() -> None:
         pass
 
     with pytest.raises(graphs.NoGraph, match="Unknown cannot be converted"):
-        graphs.estimator_graph(Unknown(), 2)
+        estimator_graph(Unknown(), 2)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Pipeline([("scale", MaxAbsScaler()), ("products", PolynomialFeatures(3)), ("line", LinearRegression())]),
+        Pipeline([("scale", MaxAbsScaler()), ("nearest", KNeighborsRegressor(6))]),
+        Pipeline([("scale", MaxAbsScaler()), ("surface", SVR())]),
+        Pipeline([("scale", MaxAbsScaler()), ("line", SGDRegressor())]),
+        Pipeline([("scale", MaxAbsScaler()), ("line", Ridge())]),  # by skl2onnx
+        ExtraTreesRegressor(20, random_state=0),
+        RandomForestRegressor(20, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator[-1] if isinstance(estimator, Pipeline) else estimator).__name__,
+)
+def test_graphs_of_estimators_have_their_watts(estimator: Any) -> None:
+    y = 20 + 100 * np.sqrt(X[:, 0] / 2e10) + X[:, 1] / 1e3
+    fitted = EstimatorModel(estimator.fit(X[:300], y[:300]))
+    np.testing.assert_allclose(watts(fitted.graph(2)), fitted.predict(X), atol=2e-3)
+
+
+def test_settings_that_cannot_be_drawn_are_named() -> None:
+    with pytest.raises(graphs.NoGraph, match="radial kernel"):
+        estimator_graph(SVR(kernel="linear").fit(X[:20] / X.max(axis=0), X[:20, 1] / 4000), 2)
+    with pytest.raises(graphs.NoGraph, match="plain mean"):
+        estimator_graph(KNeighborsRegressor(weights="distance").fit(X, X[:, 1]), 2)
+
+
+def test_a_sum_of_no_graphs_is_its_bias_in_every_row() -> None:
+    np.testing.assert_array_equal(watts(graphs.joined([], [], 2, 7.0)), np.full(len(X), 7.0))
