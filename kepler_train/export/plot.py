@@ -1,4 +1,4 @@
-"""The one plot: predicted against measured power of held-out blocks, coloured by workload."""
+"""Predicted against measured power of held-out rows, coloured by workload."""
 
 from __future__ import annotations
 
@@ -10,37 +10,47 @@ import pandas as pd
 from kepler_train.train.protocols import Protocol
 
 _POINTS = 1500  # more than this per panel hides what it shows
+_ACROSS = 4  # panels in a line
+_NAMES = {Protocol.WORKLOAD: "loads that were left out whole", Protocol.BLOCKED: "blocks of time"}
 
 
 def plot_held_out(held_out: Mapping[str, pd.DataFrame], file: Path) -> None:
-    """One panel per model, of its first component; points on the diagonal are right."""
+    """A panel per model and component; points on the diagonal are right.
+
+    Rows are those of loads that were left out whole, or of blocks of time where no load was.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
 
-    columns = min(len(held_out), 2)
-    lines = -(-len(held_out) // columns)
-    size = (5.2 * columns, 4.4 * lines)
+    unseen = all((rows["protocol"] == Protocol.WORKLOAD).any() for rows in held_out.values())
+    protocol = Protocol.WORKLOAD if unseen else Protocol.BLOCKED
+    panels = [
+        (part, str(component), points)
+        for part, rows in sorted(held_out.items())
+        for component, points in rows[rows["protocol"] == protocol].groupby("component", sort=False, observed=True)
+    ]
+    columns = min(len(panels), _ACROSS)
+    lines = -(-len(panels) // columns)
+    size = (4.0 * columns, 3.8 * lines + 0.8)
     figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
-    workloads = sorted({name for rows in held_out.values() for name in rows["workload"].unique()})
+    workloads = sorted({name for _, _, points in panels for name in points["workload"].unique()})
     colours = {name: plt.get_cmap("tab20")(number % 20) for number, name in enumerate(workloads)}
-    for axis, (part, rows) in zip(axes.flat, sorted(held_out.items()), strict=False):
-        component = rows["component"].iloc[0]
-        own = rows[(rows["protocol"] == Protocol.BLOCKED) & (rows["component"] == component)]
-        own = own.iloc[:: max(1, len(own) // _POINTS)]
-        for workload, points in own.groupby("workload"):
-            axis.scatter(points["measured"], points["predicted"], s=8, color=colours[workload], alpha=0.6, linewidths=0)
+    for axis, (part, component, points) in zip(axes.flat, panels, strict=False):
+        own = points.iloc[:: max(1, len(points) // _POINTS)]
+        for workload, dots in own.groupby("workload", observed=True):
+            axis.scatter(dots["measured"], dots["predicted"], s=8, color=colours[workload], alpha=0.6, linewidths=0)
         top = float(max(own["measured"].max(), own["predicted"].max())) * 1.05 or 1.0
         axis.plot([0, top], [0, top], color="0.4", linewidth=0.8)
         axis.set(xlim=(0, top), ylim=(0, top), xlabel=f"measured {component} power (W)", ylabel="predicted (W)")
         source, output_type, group, trainer = part.split("/")
-        axis.set_title(f"{output_type}: {trainer}\n{source}, {group}", fontsize=10)
-    for axis in list(axes.flat)[len(held_out) :]:
+        axis.set_title(f"{output_type} of {source}, {group}\n{trainer}", fontsize=9)
+    for axis in list(axes.flat)[len(panels) :]:
         axis.set_visible(False)
     handles = [Line2D([], [], marker="o", linestyle="", color=colour, label=name) for name, colour in colours.items()]
-    title = "workload (rows held out in blocks of time)"
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=8, title=title, title_fontsize=8)
-    figure.savefig(file, dpi=110, metadata={"Software": None})
+    title = f"workload (rows of {_NAMES[protocol]})"
+    figure.legend(handles=handles, loc="outside lower center", ncols=8, fontsize=8, title=title, title_fontsize=8)
+    figure.savefig(file, dpi=100, metadata={"Software": None})
     plt.close(figure)

@@ -12,6 +12,7 @@ from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.plot import plot_held_out
 from kepler_train.export.preprocessed import copy_preprocessed_data
 from kepler_train.export.report import PLOT, REPORT, write_report
+from kepler_train.export.standings import best_parts
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.spec import RunSpec
 from kepler_train.steps.background import pass_on_profile
@@ -40,7 +41,6 @@ def export_models(
     for part, verdict in passing.items():
         export_model(trained[part] / MODEL, home, part, verdict)
     export_pipeline(home, spec, isolation.isolator, passing)
-    held_out = {part: pd.read_parquet(folder / HELD_OUT) for part, folder in trained.items()}
-    plot_held_out(held_out, home / PLOT)
+    plot_held_out({part: pd.read_parquet(trained[part] / HELD_OUT) for part in best_parts(evaluation)}, home / PLOT)
     write_report(home / REPORT, spec, evaluation, isolation, run)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}
