@@ -64,6 +64,7 @@ def stack(tmp_path_factory):
         "schedule": str(folder / "schedule.json"),
         "folds": 3,
         "gate_mae": 40,
+        "gate_limit": 1000,
         "TRAINERS": "LinearRegressionTrainer",
     }
     (folder / "defaults.json").write_text(json.dumps(defaults))
@@ -122,7 +123,7 @@ def test_a_run_publishes_four_models_that_can_be_loaded(stack, good):
     assert len(models) == 4
     for metadata in models:
         assert load_model(metadata.parent).features == ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
-    assert (latest / "README.md").read_text().count("| AbsPower |") == 8  # two trainers, four components
+    assert (latest / "README.md").read_text().count("Trainer | BPFOnly |") == 4 * 4  # models, components
     assert (latest / "held_out.png").stat().st_size > 10_000
 
 
@@ -187,7 +188,7 @@ def test_a_run_with_a_failed_trainer_is_red_and_publishes_what_is_good(stack):
     assert states["nothing_failed", None][0] == "upstream_failed"
     place = json.loads(run.store.read(f"{run.folder('publish')}/published.json"))["place"]
     assert len(list(Path(place).glob("*/*/*/*.zip"))) == 1
-    assert "not trained: see the log of its task" in Path(place, "README.md").read_text()
+    assert "LinearRegressionTrainer | see the log of its task |" in Path(place, "README.md").read_text()
 
 
 def test_a_run_with_a_failed_node_is_red_and_learns_from_the_others(stack):
