@@ -28,6 +28,7 @@ ASKED = {
     "abs_trainers": ["LinearRegressionTrainer"],
     "folds": 2,
     "gate_mae": 40,
+    "gate_limit": 1000,
     "start": "2026-11-14T00:00:00Z",
     "end": "2026-11-14T01:00:00Z",
 }

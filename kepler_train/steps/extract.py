@@ -19,7 +19,7 @@ from kepler_train.collect.verdict import find_collected_dialect
 from kepler_train.errors import DataError
 from kepler_train.events import say
 from kepler_train.extract.columns import select_columns
-from kepler_train.extract.frames import extractions
+from kepler_train.extract.frames import Extraction, extractions
 from kepler_train.extract.provenance import about_rows, described
 from kepler_train.spec import RunSpec
 from kepler_train.steps.machines import ANY_NODE, read_machines, write_machines
@@ -78,17 +78,7 @@ def extract_samples(
             packages += [_with_words(table)] if (table := node.packages()) else []
             dropped += node.dropped
             lags[node.name] = asdict(node.lag) if np.isfinite(node.lag.error) else None
-            if not len(tables[-1]):
-                raise DataError(
-                    f"Node {node.name or 'without a name'} has no window of {node.window_seconds:g} s without a gap or"
-                    " a reset of its meters and features: choose another window or check its exporter."
-                )
-            say(f"extract: {node.name}: {len(tables[-1])} rows, {node.dropped} windows dropped for gaps or resets")
-            if node.lag.significant:
-                say(
-                    f"extract: {node.name}: energy is read {node.lag.seconds:.2f} ± {node.lag.error:.2f} s after work;"
-                    f" corrected, and with it {100 * node.lag.gain:.0f} % of the changes of power that were unexplained"
-                )
+            _tell(node, len(tables[-1]), spec)
     every = described(pa.concat_tables(tables, promote_options="default"), about)
     with _writer(out / NODE, every.schema) as file:
         file.write_table(every)
@@ -98,6 +88,22 @@ def extract_samples(
             file.write_table(parts)
     figures: Figures = {"nodes": len(tables), "rows": len(every), "container_rows": rows, "dropped": dropped}
     return figures | {"lags": lags, "left_out": left_out(every, spec)}
+
+
+def _tell(node: Extraction, rows: int, spec: RunSpec) -> None:
+    """Say what was found of a node, or that it was nothing."""
+    if not rows:
+        seconds = spec.resolution or node.window_seconds
+        raise DataError(
+            f"Node {node.name or 'without a name'} has no {seconds:g} s without a gap or a reset of its meters and"
+            " features: choose a longer window or check its exporter."
+        )
+    say(f"extract: {node.name}: {rows} rows, {node.dropped} windows dropped for gaps or resets")
+    if node.lag.significant:
+        say(
+            f"extract: {node.name}: energy is read {node.lag.seconds:.2f} ± {node.lag.error:.2f} s after work;"
+            f" corrected, and with it {100 * node.lag.gain:.0f} % of the changes of power that were unexplained"
+        )
 
 
 def left_out(node: pa.Table, spec: RunSpec) -> dict[str, dict[str, list[str]]]:

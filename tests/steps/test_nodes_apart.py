@@ -78,6 +78,12 @@ def test_a_node_of_which_too_little_is_there_is_named_and_the_others_go_on(sampl
     assert lab.do_parts("train") == []
 
 
+def test_a_node_without_a_single_row_is_one_sentence(samples: Path, tmp_path: Path) -> None:
+    spec = Lab.asked(nodes=["node-1"], resolution=7200)  # of an hour
+    with pytest.raises(DataError, match=r"^Node node-1 has no 7200 s without a gap .* longer window or check"):
+        extract_samples(samples, spec, Schedule(), tmp_path)
+
+
 def test_where_no_node_serves_the_run_ends_before_extraction(samples: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no energy counters of the node worker-7, only of node-0, node-1"):
         Lab(samples, tmp_path, nodes=["worker-7"])

@@ -12,7 +12,7 @@ from simulated import SOURCE, Lab, write_node
 from kepler_train.errors import UserError
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.isolate.profile import Background, profile_name, read_background, renewed
-from kepler_train.steps.background import promote_profile, read_known
+from kepler_train.steps.background import keep_known, promote_profile, read_known
 from kepler_train.workspace import open_store
 
 KEY = f"profiles/{profile_name(0)}"
@@ -99,6 +99,14 @@ def test_a_profile_without_a_node_type_serves_its_own_node_only(tmp_path: Path) 
     assert list(read_known(tmp_path, spec).profiles) == ["a"]
     (tmp_path / "profile.json").write_text(background(3, [], [], node_type=7).model_dump_json())
     assert list(read_known(tmp_path, spec.model_copy(update={"node_type": 7})).profiles) == [""]
+
+
+def test_a_profile_of_another_node_type_is_refused_by_the_plan(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    store.write("profiles/node_type_4.json", background(3, [], []).model_dump_json().encode())
+    with pytest.raises(UserError, match=r"node_type_4\.json is the background profile of node type 0, not of 4") as no:
+        keep_known(Lab.asked(node_type=4), store, "", tmp_path)
+    assert no.value.exit_code == 2
 
 
 def test_promotion_leaves_a_later_profile_and_refuses_what_is_none(tmp_path: Path) -> None:
