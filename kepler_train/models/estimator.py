@@ -15,6 +15,7 @@ from kepler_train.errors import UserError
 from kepler_train.models import graphs
 from kepler_train.models.component import Matrix, ModelClass, Watts
 from kepler_train.models.estimator_graphs import estimator_graph
+from kepler_train.models.kernel_sum import gaussian_sum
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -36,7 +37,7 @@ class EstimatorModel:
 
     def predict(self, X: Matrix) -> Watts:
         """Power (W) of every row."""
-        return np.maximum(np.asarray(self.estimator.predict(X), dtype=np.float64), 0.0)
+        return np.maximum(np.asarray(_said(self.estimator, X), dtype=np.float64), 0.0)
 
     def save(self, file: Path) -> None:
         """Write the estimator; the same one gives the same bytes."""
@@ -70,6 +71,17 @@ class EstimatorModel:
     def graph(self, features: int) -> ModelProto:
         """The estimator, and nothing below 0 W."""
         return graphs.clipped(estimator_graph(self.estimator, features))
+
+
+def _said(estimator: Any, X: Matrix) -> Any:
+    from sklearn.pipeline import Pipeline
+    from sklearn.svm import SVR
+
+    if not len(X):  # which scikit-learn refuses
+        return np.zeros(0)
+    if isinstance(estimator, Pipeline) and type(estimator[-1]) is SVR and estimator[-1].kernel == "rbf":
+        return gaussian_sum(estimator[-1], estimator[:-1].transform(X))
+    return estimator.predict(X)
 
 
 def _stored_only(file: Path) -> bytes:

@@ -65,11 +65,11 @@ def _descend(
     # A longer step than this goes astray on its batch; shorter ones, later, are the same for all.
     longest = 1 / np.maximum(np.trace(squares, axis1=1, axis2=2), 1e-12)
     w, total, counted = start, np.zeros_like(start), 0
-    passes = -(-steps // (epochs * batches))  # of few rows, several to an epoch
+    draws = max(batches, -(-steps // epochs))  # of few rows, several passes to an epoch
     for epoch in range(epochs):
         step = np.minimum(longest, np.median(longest) / np.sqrt(1 + _SHORTER * epoch / epochs))[:, None]
         maps, moves = np.eye(len(start)) - step[:, :, None] * squares, step * targets
-        for number in np.concatenate([chance.permutation(batches) for _ in range(max(passes, 1))]):
+        for number in np.concatenate([chance.permutation(batches) for _ in range(-(-draws // batches))])[:draws]:
             w = np.maximum(maps[number] @ w + moves[number], 0.0)
             if 2 * epoch >= epochs:
                 total += w

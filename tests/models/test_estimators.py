@@ -13,7 +13,8 @@ import pytest
 import skops.io
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
+from sklearn.svm import SVR
 
 from kepler_train.errors import UserError
 from kepler_train.models import CurveModel, EstimatorModel
@@ -32,6 +33,16 @@ def test_what_an_estimator_says_below_zero_is_zero(file: Path) -> None:
     model = EstimatorModel.load(file, 2)
     assert model.predict(X).tolist() == pytest.approx([0, 0, 5])
     assert model.weights(["a", "b"]) is None
+
+
+def test_support_vectors_say_what_their_library_says() -> None:
+    chance = np.random.default_rng(0)
+    rows = chance.uniform(0, [4000, 9e9], (1203, 2))
+    estimator = make_pipeline(MaxAbsScaler(), SVR(C=3.0)).fit(rows[:200], 20 + 0.01 * rows[:200, 0])
+    expected = estimator.predict(rows)
+    assert expected.min() > 0
+    np.testing.assert_allclose(EstimatorModel(estimator).predict(rows), expected, atol=1e-9)
+    assert EstimatorModel(estimator).predict(rows[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("length", [0, 10, 300, -1])
