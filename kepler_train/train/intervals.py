@@ -3,13 +3,12 @@
 Score of a held-out row: s = |measured − predicted| / (a + b·predicted); a and b ≥ 0 are the line through |residuals|
 with the least squared error, so that one number is right for idle and for full load. The interval of level 1 − α is
 
-    predicted ± q·(a + b·predicted), with q the ⌈(n + 1)(1 − α′)⌉ / n quantile of the n scores
+    predicted ± q·(a + b·predicted), with q the ⌈(n + 1)(1 − α)⌉ / n quantile of the n scores
 
-(Lei, G'Sell, Rinaldo, Tibshirani and Wasserman 2018, split conformal with locally weighted residuals). All K workloads
-weigh the same, however long they ran (pooled by group: Dunn, Wasserman and Ramdas 2022). α′ = α·(K − 1)/(K + 1): rows
-of a workload are wrong together, so few workloads say less than many rows; K/(K + 1) makes room for the one to come,
-(K − 1)/K for the line that was fitted. The level is met on average over workloads like those in the data; for any
-single new one nothing can be promised by fewer than 1/α workloads.
+(Lei, G'Sell, Rinaldo, Tibshirani and Wasserman 2018, split conformal with locally weighted residuals). All workloads
+weigh the same, however long they ran (pooled by group: Dunn, Wasserman and Ramdas 2022). Rows of a workload are wrong
+together, so the level is met on average over workloads like those in the data; for any single new one nothing can be
+promised by fewer than 1/α workloads.
 """
 
 from __future__ import annotations
@@ -75,10 +74,9 @@ def calibrated(rows: Residuals, level: float) -> dict[str, float]:
     scores = off / (constant + share * rows.predicted)
     count = np.bincount(rows.workload)
     workloads = np.count_nonzero(count)
-    missed = (1 - level) * (workloads - 1) / (workloads + 1)
     order = np.argsort(scores)
     weight = np.cumsum(1 / (workloads * count[rows.workload[order]]))
-    wanted = math.ceil((len(scores) + 1) * (1 - missed)) / len(scores)
+    wanted = math.ceil((len(scores) + 1) * level) / len(scores)
     place = min(int(np.searchsorted(weight, wanted - 1e-12)), len(scores) - 1)
     quantile = float(scores[order[place]])
     return {"level": level, "constant": quantile * constant, "share": quantile * share}
