@@ -25,6 +25,7 @@ from kepler_train.steps.extract import CONTAINERS, NODE
 from kepler_train.steps.isolate import isolate_frames
 from kepler_train.steps.machines import ANY_NODE, write_machines
 from kepler_train.steps.pipeline import train_frames
+from kepler_train.steps.train import check_numbers
 from kepler_train.workspace import Figures
 
 # What --features may say instead of a list of columns.
@@ -33,11 +34,18 @@ OF_GROUP, OF_FRAME = "group", "frame"
 
 def chosen_features(given: Given, asked: str, group: str, third_party: list[str]) -> list[str]:
     """The columns to work with: those of the feature group, all of the frame, or a list, by today's names or older."""
+    features = _asked_features(given, asked, group, third_party)
+    check_numbers(given.rows, features)
+    return features
+
+
+def _asked_features(given: Given, asked: str, group: str, third_party: list[str]) -> list[str]:
     if asked == OF_FRAME:
         return given.features
     if asked == OF_GROUP:
         found = select_group(given.rows, group, third_party)
         if found.missing:
+            check_numbers(given.rows, [name for name in found.missing if name in given.features])
             raise DataError(
                 f"The frame has no {', '.join(found.missing)} of feature group {group}: choose another group, or"
                 " --features frame."

@@ -13,6 +13,7 @@ from kepler_train.collect.machine import MachineSpec
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say
 from kepler_train.extract.columns import select_group
+from kepler_train.extract.lags import lagged_names, with_lags
 from kepler_train.isolate.isolation import attributed, isolated_node
 from kepler_train.models import Fitted, PowerModel, save_model
 from kepler_train.spec import RunSpec
@@ -71,11 +72,16 @@ def train_one(
     """Train on node rows; DynPower has no intercept, since no work is no dynamic power."""
     source, output_type, group, trainer_name = part.split("/")
     trainer = find_trainer(trainer_name)
+    if trainer.lags and output_type == "DynPower":
+        raise DataError(f"{trainer_name} looks at earlier windows, which a container may not have: it is for AbsPower.")
     frame = _of_the_asked_nodes(frame, spec)
     rows = workloads_or_blocks(frame, spec.folds)
     features = features or _features(rows, group, spec.thirdparty_metrics)
     power = _power_columns(frame, source)
-    _check_numbers(rows, [*features, *power.values()])
+    check_numbers(rows, [*features, *power.values()])
+    if trainer.lags:  # the window before a row may be one in which the load changed
+        rows = workloads_or_blocks(with_lags(frame, features, trainer.lags), spec.folds)
+        features = lagged_names(features, trainer.lags)
     sets = {
         component: training_set(
             rows, features, component, column, group, intercept=output_type == "AbsPower", seed=spec.seed
@@ -121,12 +127,12 @@ def _features(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[st
     """The columns of a feature group; one that it cannot do without is named with what is wrong with it."""
     found = select_group(rows, group, third_party)
     if found.missing:
-        _check_numbers(rows, [name for name in found.missing if name in rows.columns])  # there, but not in every row
+        check_numbers(rows, [name for name in found.missing if name in rows.columns])  # there, but not in every row
         raise DataError(f"The data have no {', '.join(found.missing)} of feature group {group}: choose another group.")
     return found.columns
 
 
-def _check_numbers(rows: pd.DataFrame, columns: list[str]) -> None:
+def check_numbers(rows: pd.DataFrame, columns: list[str]) -> None:
     """Refuse columns that are not numbers throughout: a row without a value is no row to learn from."""
     lacking = {name: int((~np.isfinite(rows[name].to_numpy(dtype=np.float64))).sum()) for name in columns}
     named = [f"{name} in {count}" for name, count in lacking.items() if count]

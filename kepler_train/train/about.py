@@ -11,6 +11,7 @@ import pandas as pd
 from kepler_train.catalog import catalog
 from kepler_train.collect.schedule import IDLE
 from kepler_train.events import say
+from kepler_train.extract.lags import without_lag
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.spec import RunSpec
@@ -51,7 +52,7 @@ def hulls(model: PowerModel, rows: pd.DataFrame, *, parts: bool) -> dict[str, An
     found: dict[str, Any] = {}
     known: dict[tuple[str, ...], dict[str, Any]] = {}
     for component, fitted in model.components.items():
-        own = tuple(sorted({name.partition("@")[0] for name in fitted.features}))
+        own = tuple(sorted({without_lag(name) for name in fitted.features}))
         if own not in known:
             known[own] = Hull.of(rows, list(own), parts=parts).as_dict()
         found[component] = known[own]

@@ -1,0 +1,91 @@
+"""Rows that are hard or impossible to learn from: one sentence, the right exit code, and what can be said is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
+MODEL = Path("models/mine/rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer_0/metadata.json")
+
+
+def frame(count: int = 120, workloads: tuple[str, ...] = ("idle", "cpu", "vm")) -> pd.DataFrame:
+    """Rows 3 s apart; package = 20 + 0.03·cpu + 0.002·cache W."""
+    chance = np.random.default_rng(0)
+    cpu, cache = chance.uniform(0, 4000, count), chance.uniform(0, 9000, count)
+    return pd.DataFrame(
+        {
+            "timestamp": 1_794_614_400 + 3 * np.arange(count),
+            "workload": [workloads[row * len(workloads) // count] for row in range(count)],
+            "bpf_cpu_time_ms": cpu,
+            "bpf_page_cache_hit": cache,
+            "package_power": 20 + 0.03 * cpu + 0.002 * cache,
+        }
+    )
+
+
+@pytest.fixture
+def trained(kepler_train: KeplerTrain, tmp_path: Path) -> Callable[..., tuple[int, list[str], list[str]]]:
+    """`train-from-data` on a frame."""
+
+    def train(rows: pd.DataFrame, *more: str) -> tuple[int, list[str], list[str]]:
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        asked = ("-fg", "BPFOnly", "-ot", "AbsPower", "-e", "rapl-sysfs", "--trainers", "LinearRegressionTrainer")
+        return kepler_train("train-from-data", "-i", str(tmp_path / "rows.csv"), "-p", "mine", *asked, *more)
+
+    return train
+
+
+def metadata(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / MODEL).read_text())
+    return found
+
+
+@pytest.mark.parametrize("watts", [0.0, 42.0])
+def test_power_that_never_changes_is_learnt_and_said_to_be_so(
+    trained: Callable[..., Any], tmp_path: Path, watts: float
+) -> None:
+    code, said, errors = trained(frame().assign(core_power=watts))
+    assert (code, errors) == (0, [])
+    assert any(f"core is {watts:g} W in every row" in line for line in said)
+    found = metadata(tmp_path)
+    assert found["core_mae"] == pytest.approx(0.0, abs=1e-6)
+    assert found["core_mape"] == (None if watts == 0 else pytest.approx(0.0, abs=1e-6))
+    assert f"core is {watts:g} W in every row" in (tmp_path / "models/mine/README.md").read_text()
+
+
+def test_a_single_workload_is_judged_by_time_and_the_report_says_what_is_not_known(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    code, said, errors = trained(frame(workloads=("idle", "cpu")))
+    assert (code, errors) == (0, [])
+    assert any("there is one workload only" in line for line in said)
+    assert list(metadata(tmp_path)["figures"]) == ["shuffled", "blocked", "forward"]
+    assert "how wrong the model is under another is not known" in (tmp_path / "models/mine/README.md").read_text()
+
+
+def test_fewer_rows_than_can_be_held_out_are_refused(trained: Callable[..., Any], tmp_path: Path) -> None:
+    code, said, errors = trained(frame(9))
+    assert (code, len(errors)) == (3, 1)
+    assert any("9 rows are too few to hold out 5 parts of them: choose a longer window." in line for line in said)
+    assert not list((tmp_path / "models").rglob("*.json"))
+
+
+@pytest.mark.parametrize("features", [("--features", "group"), ("--features", "frame")])
+def test_a_column_with_rows_without_a_value_is_named(
+    trained: Callable[..., Any], tmp_path: Path, features: tuple[str, str]
+) -> None:
+    rows = frame()
+    rows.loc[10:16, "bpf_page_cache_hit"] = np.nan
+    code, _, errors = trained(rows, *features)
+    assert (code, len(errors)) == (3, 1)
+    assert errors[0].endswith(
+        "Of 120 rows some have no value: bpf_page_cache_hit in 7. Leave these rows or columns out."
+    )
+    assert not list((tmp_path / "models").rglob("*.json"))
