@@ -281,6 +281,11 @@ class RunSpec(BaseModel):
         description="Keep the training rows as CSV files with the models, as earlier tools of Kepler do.",
         json_schema_extra=_PUBLISH,
     )
+    legacy_pickles: bool = Field(
+        False,
+        description="Add the .pkl files that clients of kepler-model-server 0.7 load; kepler-train never loads them.",
+        json_schema_extra=_PUBLISH,
+    )
     publisher: str = Field("", description="Account named as publisher.", json_schema_extra=_PUBLISH)
     node_type: int = Field(0, ge=0, description="Node type index that the models are for.", json_schema_extra=_PUBLISH)
     cos_provider: Literal["none", "ibmcloud", "aws"] = Field(

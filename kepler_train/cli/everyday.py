@@ -250,6 +250,9 @@ def export(
     benchmark: Annotated[str, typer.Option(help="Benchmark whose start is the time of collection.")] = "",
     collect_date: Annotated[str, typer.Option(help="Time of collection, as 2026-11-14T02:00:00Z.")] = "",
     zip_archives: Annotated[Literal["true", "false"], typer.Option("--zip", help="With a zip per model.")] = "true",
+    legacy_pickles: Annotated[
+        bool, typer.Option("--legacy-pickles", help="With the .pkl files that kepler-model-server 0.7 clients load.")
+    ] = False,
 ) -> None:
     """Copy a trained pipeline into a model database."""
     from pathlib import Path
@@ -264,5 +267,6 @@ def export(
         collected = read_benchmark(named(benchmark, ".json"))[0]
     place = Path(output).expanduser() / pipeline_name
     with whole_folder(place, is_pipeline) as folder:
-        models = copy_pipeline(model_path(pipeline_name), folder, publisher, collected, zip_archives == "true")
+        archives = zip_archives == "true"
+        models = copy_pipeline(model_path(pipeline_name), folder, publisher, collected, archives, legacy_pickles)
     say(f"Wrote {place}: {models} models.")

@@ -10,7 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from kepler_train.errors import UserError
-from kepler_train.models.artifact import METADATA
+from kepler_train.export.layout import pickle_model
+from kepler_train.models.archive import write_archive
+from kepler_train.models.artifact import METADATA, read_metadata
 
 
 def is_pipeline(folder: Path) -> bool:
@@ -21,8 +23,13 @@ def is_pipeline(folder: Path) -> bool:
         return False
 
 
-def copy_pipeline(pipeline: Path, out: Path, publisher: str, collected: datetime | None, archives: bool) -> int:
-    """Copy a pipeline to the folder `out`; answers the number of models."""
+def copy_pipeline(
+    pipeline: Path, out: Path, publisher: str, collected: datetime | None, archives: bool, pickles: bool = False
+) -> int:
+    """Copy a pipeline to the folder `out`; answers the number of models.
+
+    With `pickles` its models have what clients of kepler-model-server 0.7 load.
+    """
     if not is_pipeline(pipeline):
         raise UserError(f"{pipeline} is not a trained pipeline: train it first, or check MODEL_PATH and the name.")
     shutil.copytree(pipeline, out)
@@ -32,18 +39,22 @@ def copy_pipeline(pipeline: Path, out: Path, publisher: str, collected: datetime
     if collected:
         metadata["collect_time"] = f"{collected:%Y-%m-%dT%H:%M:%SZ}"
     (out / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
-    zips = list(out.glob("*/*/*/*.zip"))
-    if not archives:
-        for archive in zips:
-            archive.unlink()
-    return len(zips)
+    models = [file.parent for file in sorted(out.glob(f"*/*/*/*/{METADATA}"))]
+    for model in models:
+        archive = model.with_name(f"{model.name}.zip")
+        archive.unlink(missing_ok=True)
+        if pickles:
+            pickle_model(model)
+        if archives:
+            write_archive(model, archive)
+    return len(models)
 
 
 def held_out_errors(pipeline: Path) -> pd.DataFrame:
     """The held-out error of every model of a pipeline: `model`, `component`, `protocol` and `mae` (W)."""
     rows = []
     for file in sorted(pipeline.glob(f"*/*/*/*/{METADATA}")):
-        metadata = json.loads(file.read_text(encoding="utf-8"))
+        metadata = read_metadata(file.parent)
         model = f"{'/'.join(file.parts[-5:-2])}/{metadata['trainer']}"
         for protocol, components in metadata["figures"].items():
             rows += [

@@ -9,17 +9,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from kepler_train import __version__
+from kepler_train.events import warn
+from kepler_train.export.card import write_card
 from kepler_train.models.archive import write_archive
+from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, WEIGHTS, write_json
+from kepler_train.models.pickles import add_pickles
 from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import Protocol
 
 
-def export_model(model: Path, home: Path, part: str, verdict: Mapping[str, Any]) -> None:
-    """Copy a model to `<source>/<output type>/<group>/<model name>/` with complete metadata, its zip and weights."""
-    metadata = json.loads((model / METADATA).read_text(encoding="utf-8"))
+def export_model(
+    model: Path, held_out: pd.DataFrame, home: Path, part: str, verdict: Mapping[str, Any], *, pickles: bool = False
+) -> None:
+    """Copy a model to `<source>/<output type>/<group>/<model name>/` with complete metadata, card, zip and weights.
+
+    With `pickles` it also has what clients of kepler-model-server 0.7 load.
+    """
+    metadata = read_metadata(model)
     place = home.joinpath(*part.split("/")[:3])
     folder = place / metadata["model_name"]
     shutil.copytree(model, folder)
@@ -27,10 +38,19 @@ def export_model(model: Path, home: Path, part: str, verdict: Mapping[str, Any])
     for component, figures in verdict["figures"][Protocol.BLOCKED].items():
         metadata |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
     write_json(folder / METADATA, metadata)
-    write_sums(folder)
+    write_card(folder, metadata, held_out)
     if (folder / WEIGHTS).exists():
         shutil.copyfile(folder / WEIGHTS, place / f"{metadata['model_name']}.json")
-    write_archive(folder, place / f"{metadata['model_name']}.zip")
+    write_sums(folder)
+    if pickles:
+        pickle_model(folder)
+    write_archive(folder, folder.with_name(f"{folder.name}.zip"))
+
+
+def pickle_model(folder: Path) -> None:
+    """Add what clients of kepler-model-server 0.7 load to a model's folder, or say why there is none."""
+    if reason := add_pickles(folder):
+        warn(f"{folder.name} has no pickles: {reason}.")
 
 
 def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[str, Mapping[str, Any]]) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from kepler_train.errors import UserError
 from kepler_train.events import warn
 from kepler_train.models.archive import opened
-from kepler_train.models.files import GRAPH, METADATA, WEIGHTS, read_json, write_json
+from kepler_train.models.files import DETAILS, GRAPH, METADATA, WEIGHTS, read_json, write_json
 from kepler_train.models.graphs import NoGraph
 from kepler_train.models.kinds import load_component
 from kepler_train.models.narrow import Fitted
@@ -137,4 +137,4 @@ def read_metadata(folder: Path) -> dict[str, Any]:
             f"{folder} was written in version {written} of the format, which this kepler-train no longer reads"
             f" (it reads version {SCHEMA_VERSION}): train the model again."
         )
-    return metadata
+    return metadata | (read_json(folder / DETAILS) if metadata.pop("details", None) else {})

@@ -10,6 +10,7 @@ from typing import Any
 from kepler_train.errors import UserError
 
 METADATA, WEIGHTS, GRAPH = "metadata.json", "weight.json", ".onnx"
+DETAILS = "details.json"  # the objects of the metadata, where other readers of them bear none
 
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:

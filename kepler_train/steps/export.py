@@ -39,7 +39,8 @@ def export_models(
     copy_preprocessed_data(isolated, home)
     passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
     for part, verdict in passing.items():
-        export_model(trained[part] / MODEL, home, part, verdict)
+        held_out = pd.read_parquet(trained[part] / HELD_OUT)
+        export_model(trained[part] / MODEL, held_out, home, part, verdict, pickles=spec.legacy_pickles)
     export_pipeline(home, spec, isolation.isolator, passing)
     plot_held_out({part: pd.read_parquet(trained[part] / HELD_OUT) for part in best_parts(evaluation)}, home / PLOT)
     write_report(home / REPORT, spec, evaluation, isolation, run)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -16,6 +19,7 @@ from kepler_train.collect.decoding import Samples
 from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.samples import schema, table, window_of
 from kepler_train.collect.schedule import Schedule
+from kepler_train.export.database import copy_pipeline, held_out_errors
 from kepler_train.export.layout import export_model
 from kepler_train.isolate.isolation import isolated_node
 from kepler_train.models import load_model
@@ -196,6 +200,63 @@ def test_the_same_model_gives_the_same_archive_to_the_byte(
 ) -> None:
     part = f"{SOURCE}/DynPower/Basic/XgboostFitTrainer"
     for name in ("first", "second"):
-        export_model(work / "scratch/train" / part / "model", tmp_path / name, part, evaluation[part])
+        trained = work / "scratch/train" / part
+        held_out = pd.read_parquet(trained / "held_out.parquet")
+        export_model(trained / "model", held_out, tmp_path / name, part, evaluation[part])
     first, second = (next((tmp_path / name).rglob("*.zip")).read_bytes() for name in ("first", "second"))
     assert first == second
+
+
+def test_every_model_has_a_card_with_its_figures_and_limits(work: Path) -> None:
+    for folder in folders(work):
+        card, metadata = (folder / "model_card.md").read_text(), json.loads((folder / "metadata.json").read_text())
+        assert card.startswith(f"# {folder.name}: {metadata['output_type']} of {SOURCE} from Basic\n")
+        for component in ("package", "core", "uncore", "dram"):
+            errors = [metadata["figures"][str(protocol)][component] for protocol in Protocol]
+            cells = " | ".join(f"{own['mae']:.2f} ({own['mape']:.1f} %)" for own in errors)
+            assert f"| {component} | {cells} |" in card
+            assert f"| {component}.onnx | " in card
+        for words in ("m5, node type 2, processor intel_xeon, cores 16, chips 2", "2026-11-14T", "| cpu_cycles | "):
+            assert words in card
+        assert all(f"{name} ({rows} rows)" in card for name, rows in metadata["workloads"].items())
+
+
+def test_the_example_of_a_card_runs_as_it_stands(work: Path) -> None:
+    folder = folders(work)[0]
+    example = (folder / "model_card.md").read_text().partition("```python\n")[2].partition("```")[0]
+    done = subprocess.run([sys.executable, "-c", example], cwd=folder, capture_output=True, text=True, check=True)
+    idle = load_model(folder).predict(pd.DataFrame(0.0, index=[0], columns=load_model(folder).features))["package"]
+    assert float(done.stdout.partition("[[")[2].partition("]]")[0]) == pytest.approx(idle[0], abs=0.05)
+
+
+def test_a_card_shows_held_out_rows_by_workload(work: Path) -> None:
+    for folder in folders(work):
+        picture = ElementTree.fromstring((folder / "held_out.svg").read_text())  # noqa: S314  # our own
+        texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+        assert [name for name in texts if name in ("package", "core", "uncore", "dram")] == [
+            "package",
+            "core",
+            "uncore",
+            "dram",
+        ]
+        assert {"stream", "cpu", "vm-rw"} <= set(texts)
+
+
+def test_a_sealed_model_passes_sha256sum(work: Path) -> None:
+    for folder in folders(work):
+        listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+        assert listed == {file.name for file in folder.iterdir()} - {"SHA256SUMS"}
+        assert subprocess.run(["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"], cwd=folder).returncode == 0
+
+
+def test_a_copy_has_pickles_on_request_and_still_loads(work: Path, tmp_path: Path) -> None:
+    count = copy_pipeline(work / "mine", tmp_path / "mine", "me", None, archives=True, pickles=True)
+    copies = folders(tmp_path)
+    assert len(copies) == count == len(folders(work))
+    for folder in copies:
+        assert {"package.pkl", "dram.pkl", "scaler.pkl"} <= {file.name for file in folder.iterdir()}
+        rows = pd.DataFrame(1e6, index=range(3), columns=load_model(folder).features)
+        own = load_model(work / folder.relative_to(tmp_path)).predict(rows)["dram"]
+        for path in (folder, folder.with_name(f"{folder.name}.zip")):
+            np.testing.assert_array_equal(load_model(path).predict(rows)["dram"], own)
+    assert held_out_errors(tmp_path / "mine").equals(held_out_errors(work / "mine"))

@@ -1,0 +1,90 @@
+"""The card of a model: what it is, what it was made of, how wrong it is and where it must not be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from kepler_train import __version__
+from kepler_train.models.hull import Hull
+from kepler_train.train.protocols import FORWARD, Protocol
+
+CARD, PICTURE = "model_card.md", "held_out.svg"
+_POINTS = 800  # of a component: more hide what they show
+_SIDE = 300  # of a panel
+
+
+def write_card(folder: Path, metadata: Mapping[str, Any], held_out: pd.DataFrame) -> None:
+    """Write the card of a model, with a picture of its held-out rows, from its complete metadata."""
+    protocols = [protocol for protocol in Protocol if protocol in metadata["figures"]]
+    farthest = Protocol.WORKLOAD if Protocol.WORKLOAD in protocols else Protocol.BLOCKED
+    content = _environment().get_template(CARD).render(
+        about=metadata,
+        figures=metadata["figures"],
+        protocols=protocols,
+        farthest=farthest,
+        ranges=ranges(metadata.get("hull", {})),
+        forward=round(100 * (1 - FORWARD)),
+        files=sorted(file.name for file in folder.iterdir()),
+        picture=PICTURE,
+        version=__version__,
+    )  # fmt: skip
+    (folder / CARD).write_text(content, encoding="utf-8")
+    (folder / PICTURE).write_text(picture(held_out[held_out["protocol"] == farthest], farthest), encoding="utf-8")
+
+
+def ranges(hulls: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """The smallest and the largest value (1/s) of each feature among the training rows."""
+    found = {}
+    for hull in map(Hull.read, hulls.values()):
+        for number, feature in enumerate(hull.features):
+            found[feature] = (hull.low[number] * hull.scale[number], hull.high[number] * hull.scale[number])
+    return found
+
+
+def picture(rows: pd.DataFrame, protocol: Protocol) -> str:
+    """Predicted against measured power as SVG, a panel per component, coloured by workload.
+
+    Not by matplotlib, which takes half a second for each of some two hundred models of a run.
+    """
+    workloads = sorted(rows["workload"].unique())
+    panels = [
+        {"component": component, "top": top, "paths": list(_paths(own, workloads, top))}
+        for component, own in rows.groupby("component", sort=False, observed=True)
+        for top in [1.05 * float(own[["measured", "predicted"]].to_numpy().max()) or 1.0]
+    ]
+    colours = {name: f"hsl({360 * number // len(workloads)} 65% 45%)" for number, name in enumerate(workloads)}
+    return _environment().get_template(PICTURE).render(panels=panels, colours=colours, side=_SIDE, protocol=protocol)
+
+
+def _paths(rows: pd.DataFrame, workloads: list[str], top: float) -> Iterator[tuple[str, str]]:
+    """A dot for every row of each workload, as steps of no length."""
+    shown = rows.iloc[:: -(-len(rows) // _POINTS)]
+    x = np.rint(shown["measured"].to_numpy() / top * _SIDE)
+    y = np.rint(_SIDE - shown["predicted"].to_numpy() / top * _SIDE)
+    for name in workloads:
+        own = (shown["workload"] == name).to_numpy()
+        yield name, "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(x[own], y[own], strict=True))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("kepler_train.export"),
+        undefined=StrictUndefined,
+        autoescape=select_autoescape(["svg"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["figure"] = _figure
+    return environment
+
+
+def _figure(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:z,.{digits}f}"  # z: no -0.00
