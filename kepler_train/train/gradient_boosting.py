@@ -23,4 +23,4 @@ class GradientBoostingRegressorTrainer:
 
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> TreesModel:
         """Learn watts from raw features, with more trees after those of `before`."""
-        return boost(data, catalog().trainer(self.name).settings | {"reg_lambda": 0.0}, before)
+        return boost(data, catalog().trainer(self.name).settings, before)

@@ -11,7 +11,7 @@ from kepler_train.train.training_set import TrainingSet
 
 
 class XgboostFitTrainer:
-    """XGBoost with the settings of the catalog, and trees of its usual depth of 6."""
+    """XGBoost (Chen and Guestrin 2016) with the settings of the catalog."""
 
     name: ClassVar[str] = "XgboostFitTrainer"
     additive: ClassVar[bool] = False

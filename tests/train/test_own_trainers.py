@@ -141,7 +141,7 @@ def test_a_trainer_that_fails_fails_alone_and_is_named_with_its_error(
         *("train-from-data", "-i", str(tmp_path / "frame.csv"), "-p", "mine", "--features", "frame"),
         *("--trainers", "Name,LinearRegressionTrainer"),
     )
-    assert code == 3
+    assert code == 3, errors
     assert errors == ["error: 1 models could not be trained."]
     (line,) = [line for line in said if "out of luck" in line]
     assert "rapl-sysfs/AbsPower/BPFOnly/Name cannot be trained: Name cannot learn package" in line
