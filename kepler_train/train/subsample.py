@@ -1,4 +1,4 @@
-"""A part of the rows, for methods whose cost grows with the square of them."""
+"""A part of the rows, for methods that cannot look at any number of them."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def subsample_note(trainer: str, rows: int) -> str | None:
     limit = entry.settings.get("max_rows") if entry else None
     if limit is None or rows <= limit:
         return None
-    return f"{trainer} looks at {limit:,} of {rows:,} rows, drawn by the seed: its cost grows with their square"
+    return f"{trainer} looks at {limit:,} of {rows:,} rows, drawn by the seed"
