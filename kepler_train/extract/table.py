@@ -24,7 +24,7 @@ def training_table(rows: pd.DataFrame, features: list[str], source: str) -> pd.D
     workload = ["workload"] if (rows["workload"] != "").any() else []
     table = rows[["time", "node", *own, *workload, *features, *power]].sort_values(["node", "time", *own])
     names = {"time": TIMESTAMP, "container": CONTAINER} | {name: name.removeprefix(f"{source}/") for name in power}
-    return table.assign(time=_unix_seconds(table["time"])).rename(columns=names).reset_index(drop=True)
+    return table.assign(time=unix_seconds(table["time"])).rename(columns=names).reset_index(drop=True)
 
 
 def with_node_power(containers: pd.DataFrame, node: pd.DataFrame) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def write_preprocessed(table: pd.DataFrame, file: Path, node_type: int) -> None:
         marked[[TIMESTAMP, *features, *power, "node_type", PACKAGE_RATIO, *node]].to_csv(file, index=False)
 
 
-def _unix_seconds(times: pd.Series[pd.Timestamp]) -> pd.Series[float] | pd.Series[int]:
+def unix_seconds(times: pd.Series[pd.Timestamp]) -> pd.Series[float] | pd.Series[int]:
     """Whole seconds where all are whole: the form of the public files."""
     milliseconds = times.dt.as_unit("ms").astype("int64")
     return milliseconds // 1000 if bool((milliseconds % 1000 == 0).all()) else milliseconds / 1000

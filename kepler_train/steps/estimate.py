@@ -13,7 +13,7 @@ from kepler_train.catalog import catalog
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import UserError
 from kepler_train.extract.given import read_given
-from kepler_train.extract.table import CONTAINER, TIMESTAMP
+from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.models.interval import apply_interval
@@ -77,7 +77,7 @@ def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
 
 def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
     """A row per row: `<component>_power` with `_low` and `_high` (W), and `outside`."""
-    labels = [name for name in _LABELS if name in found.columns]
+    labels = [name for name in _LABELS if name in found.columns and (found[name] != "").any()]
     parts = []
     for component, rows in found.groupby("component", sort=False):
         columns = {
@@ -89,7 +89,7 @@ def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
     first = found[found["component"] == found["component"].iloc[0]].reset_index(drop=True)
     outside = np.logical_or.reduce([rows["outside"].to_numpy() for _, rows in found.groupby("component", sort=False)])
     table = pd.concat([first[labels], *parts], axis=1).assign(outside=outside)
-    table["time"] = table["time"].map(pd.Timestamp.timestamp)
+    table["time"] = unix_seconds(table["time"])
     named: pd.DataFrame = table.rename(columns={"time": TIMESTAMP, "container": CONTAINER})
     return named
 
