@@ -83,29 +83,26 @@ def _groups(x: Watts, y: Watts) -> tuple[Watts, Watts, Watts]:
 
 
 def _line(g: Watts, y: Watts, intercept: bool, weight: Watts | None = None) -> Line:
-    """The best p·g + q with p, q ≥ 0.
+    """The best p·g + q with p, q ≥ 0; `weight` is how many rows each one stands for.
 
     Where the best line of all has one of them below 0, the best of those allowed has it at 0.
     """
+
+    def line(rise: float, start: float) -> Line:
+        off = rise * g + start - y
+        return Line(rise, start, float(off @ off if weight is None else weight @ off**2))
+
     weighted = g if weight is None else weight * g
     rows = float(len(g)) if weight is None else float(weight.sum())
     sum_y = float(y.sum() if weight is None else weight @ y)
     sum_g, gg, gy = float(weighted.sum()), float(weighted @ g), float(weighted @ y)
-    through_zero = max(gy / gg, 0.0) if gg > 0 else 0.0
-    lines = [(through_zero, 0.0)]
-    if intercept:
-        lines.append((0.0, max(sum_y / rows, 0.0)))
-        spread = gg - sum_g * sum_g / rows
-        if spread > 1e-12 * gg:
-            rise = (gy - sum_g * sum_y / rows) / spread
-            start = (sum_y - rise * sum_g) / rows
-            if rise >= 0 and start >= 0:
-                lines.append((rise, start))
-
-    def error(line: tuple[float, float]) -> float:
-        rise, start = line
-        off = rise * g + start - y
-        return float(off @ off if weight is None else weight @ off**2)
-
-    rise, start = min(lines, key=error) if len(lines) < 3 else lines[-1]
-    return Line(rise, start, error((rise, start)))
+    slope = max(gy / gg, 0.0) if gg > 0 else 0.0
+    if not intercept:
+        return line(slope, 0.0)
+    spread = gg - sum_g * sum_g / rows
+    if spread > 1e-12 * gg:
+        rise = (gy - sum_g * sum_y / rows) / spread
+        start = (sum_y - rise * sum_g) / rows
+        if rise >= 0 and start >= 0:
+            return line(rise, start)
+    return min(line(slope, 0.0), line(0.0, max(sum_y / rows, 0.0)), key=lambda found: found.error)
