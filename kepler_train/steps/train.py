@@ -23,7 +23,7 @@ from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.steps.previous import best_before
 from kepler_train.train.about import about_rows, hulls
 from kepler_train.train.additivity import additivity_error
-from kepler_train.train.held_out import fit, held_out
+from kepler_train.train.held_out import fit, held_out, write_held_out
 from kepler_train.train.intervals import intervals
 from kepler_train.train.protocols import workloads_or_blocks
 from kepler_train.train.trainer import trainer as find_trainer
@@ -96,7 +96,7 @@ def train_one(
     previous = best_before(kept, part)
     said = previous.watts(rows, list(power)) if previous else None
     predictions = held_out(trainer, rows, sets, spec.folds, before, said)
-    predictions.to_parquet(out / HELD_OUT, index=False)
+    write_held_out(predictions, out / HELD_OUT)
     components = {
         component: Fitted.on(features, fit(trainer, data, before.get(component))) for component, data in sets.items()
     }

@@ -41,7 +41,7 @@ def component_figures(
     size, above = np.abs(off), measured >= floor
     code, names = workloads.codes, [str(name) for name in workloads.categories]
     count = np.bincount(code, minlength=len(names))
-    mae = np.bincount(code, size, len(names)) / np.maximum(count, 1)
+    mae = np.where(count, np.bincount(code, size, len(names)) / np.maximum(count, 1), -1)  # of no row: never the worst
     joules, joules_off = (seconds * np.bincount(code, watts, len(names)) for watts in (measured, off))
     # A workload that hardly takes power has no energy to be a share of, as rows below the floor have none.
     shares = (count > 0) & (joules >= floor * seconds * count) & (joules > 0)

@@ -49,7 +49,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> str:
     models = json.loads((folder / EVALUATION).read_text())["models"]
     (folder / "export").mkdir()
     for part, verdict in models.items():
-        export_model(parts[part] / MODEL, folder / "export", part, verdict)
+        export_model(parts[part] / MODEL, pd.read_parquet(parts[part] / HELD_OUT), folder / "export", part, verdict)
     export_pipeline(folder / "export", run, "none", models)
     target = open_target(str(folder / "models"))
     version = version_of(folder / "export", run.window[1])

@@ -62,6 +62,14 @@ def test_a_workload_that_takes_next_to_no_power_has_no_share_of_it_to_be_off_by(
     assert found["energy_worst_workload"] == "cpu"
 
 
+def test_a_workload_without_rows_is_never_the_worst() -> None:
+    exact = ROWS[ROWS["workload"] == "vm"]
+    loads = pd.Categorical(exact["workload"], ["cpu", "idle", "vm"])
+    measured = exact["measured"].to_numpy()
+    found = component_figures(measured, measured, loads, 1.0, 3.0, by_workload=True)
+    assert (found["worst_workload"], found["energy_worst_workload"], list(found["workloads"])) == ("vm", "vm", ["vm"])
+
+
 def test_a_figure_without_rows_is_not_given() -> None:
     found = figures(ROWS[ROWS["workload"] != "idle"].assign(measured=0.0))
     assert [found[name] for name in ("mape", "idle_bias", "energy_error", "energy_worst_workload")] == [None] * 4
