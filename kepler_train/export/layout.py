@@ -74,6 +74,19 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[s
     }
     (home / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
     (home / "train_arguments.json").write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+    tables = _tables(spec, passing)
+    for name, rows in tables.items():
+        with (home / f"{name}_model_metadata.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    (home / "error_report").mkdir()
+    report = "\n".join(_section(name, rows) for name, rows in tables.items())
+    (home / "error_report" / f"node_type_{spec.node_type}.md").write_text(report, encoding="utf-8")
+
+
+def _tables(spec: RunSpec, passing: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The blocked errors of models by `<source>_<output type>`, the best first."""
     tables: dict[str, list[dict[str, Any]]] = {}
     for part, verdict in passing.items():
         source, output_type, group, trainer = part.split("/")
@@ -81,9 +94,15 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[s
         row |= {"mae": verdict["mae"], "mape": verdict["mape"]}
         for component, figures in verdict["figures"][Protocol.BLOCKED].items():
             row |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
-        tables.setdefault(f"{source}_{output_type}_model_metadata.csv", []).append(row)
-    for name, rows in tables.items():
-        with (home / name).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(sorted(rows, key=lambda row: row["mae"]))
+        tables.setdefault(f"{source}_{output_type}", []).append(row)
+    return {name: sorted(rows, key=lambda row: float(row["mae"])) for name, rows in tables.items()}
+
+
+def _section(name: str, rows: list[dict[str, Any]]) -> str:
+    """A table of errors in Markdown: MAE in W, MAPE in %."""
+    lines = [list(rows[0]), ["---"] * len(rows[0])]
+    lines += [
+        [f"{value:.2f}" if isinstance(value, float) else str(value or "–") for value in row.values()] for row in rows
+    ]
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return f"# {name.replace('_', ' ')}\n\nHeld out in blocks of time: mae in W, mape in %.\n\n{table}"

@@ -173,6 +173,10 @@ def test_the_pipeline_describes_itself(work: Path, evaluation: dict[str, dict[st
     ]
     assert len(rows) == sum(bool(verdict["passes"]) for verdict in evaluation.values())
     assert {"model_name", "feature_group", "mae", "mape", "package_mae", "dram_mape"} <= set(rows[0])
+    report = (work / "mine/error_report/node_type_2.md").read_text()
+    for row in rows:
+        figures = " | ".join(f"{float(row[name]):.2f}" for name in ("mae", "mape", "package_mae", "package_mape"))
+        assert f"| {row['model_name']} | Basic | {figures} |" in report
 
 
 def test_the_report_has_a_line_for_each_model_and_component_beside_trivial_ones(
