@@ -189,7 +189,7 @@ class Dialect(Entry):
 class TrainerEntry(Entry):
     """A training method by the name users know."""
 
-    model_class: Literal["scikit", "xgboost", "curvefit"]
+    model_class: Literal["scikit", "xgboost", "curvefit", "kepler-train"]
     formula: str
     settings: dict[str, Any] = {}
 

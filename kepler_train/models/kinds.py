@@ -10,9 +10,12 @@ from kepler_train.models.component import ComponentModel
 
 # By the name in a model's files, imported when one is read.
 KINDS = {
+    "blend": "kepler_train.models.blend:BlendModel",
     "curve": "kepler_train.models.curve:CurveModel",
     "estimator": "kepler_train.models.estimator:EstimatorModel",
     "linear": "kepler_train.models.linear:LinearModel",
+    "middle": "kepler_train.models.middle:MiddleModel",
+    "terms": "kepler_train.models.terms:TermsModel",
     "trees": "kepler_train.models.trees:TreesModel",
 }
 

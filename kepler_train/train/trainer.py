@@ -28,6 +28,7 @@ TRAINERS = {
     "MonotoneBoostingTrainer": "kepler_train.train.monotone_boosting",
     "NonNegativePolynomialTrainer": "kepler_train.train.non_negative_polynomial",
     "PiecewiseLinearTrainer": "kepler_train.train.piecewise_linear",
+    "ExtraTreesTrainer": "kepler_train.train.extra_trees",
     "TrendForestTrainer": "kepler_train.train.trend_forest",
     "ResidualForestTrainer": "kepler_train.train.residual_forest",
     "LaggedForestTrainer": "kepler_train.train.lagged_forest",

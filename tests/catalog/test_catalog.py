@@ -21,10 +21,10 @@ def test_full_is_workload_only_and_the_system_features():
     assert extra == {"node_info", "cpu_scaling_frequency_hertz"}
 
 
-def test_the_fourteen_groups_six_sources_and_ten_trainers_are_there():
+def test_the_fourteen_groups_six_sources_and_eighteen_trainers_are_there():
     assert len(catalog().feature_groups) == 14
     assert len(catalog().energy_sources) == 6
-    assert len(catalog().trainers) == 10
+    assert len(catalog().trainers) == 18
 
 
 def test_third_party_features_join_only_the_groups_that_take_them():

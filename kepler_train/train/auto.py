@@ -1,0 +1,106 @@
+"""The trainers that err least on held-out parts of the training rows, together: no choice is left to the user.
+
+Trainers are chosen by rows that they did not see, and all of that happens inside the rows that `fit` is given: who
+holds rows out from `auto` judges its choice too. Several together err less than the best of them under load that none
+of them has seen, because their errors differ there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kepler_train.catalog import catalog
+from kepler_train.collect.schedule import IDLE
+from kepler_train.errors import DataError
+from kepler_train.events import warn
+from kepler_train.models import ComponentModel, NarrowModel
+from kepler_train.models.middle import MiddleModel
+from kepler_train.models.parts import Part
+from kepler_train.train.linear import LinearRegressionTrainer
+from kepler_train.train.subsample import subsample
+from kepler_train.train.trainer import TRAINERS, Trainer, trainer
+from kepler_train.train.training_set import TrainingSet
+
+Rows = npt.NDArray[np.intp]
+
+# Windows between the rows that a fold learns from and those it is judged by.
+_GAP = 4
+
+
+class AutoTrainer:
+    """Of the best trainers by held-out mean absolute error, the mean of their middle predictions.
+
+    DynPower must add up, which the middle of several does not: it gets the best additive trainer.
+    """
+
+    name: ClassVar[str] = "auto"
+    additive: ClassVar[bool] = True
+    continues: ClassVar[bool] = False
+    lags: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        self.chosen: dict[str, list[str]] = {}  # of the last fit of each component
+
+    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:  # noqa: ARG002
+        """Choose, then fit each of the best to all rows."""
+        if np.ptp(data.y) == 0:  # there is nothing to choose by
+            return LinearRegressionTrainer().fit(data)
+        settings = catalog().trainer(self.name).settings
+        ranked = by_error(data, settings["folds"], settings["max_rows"])
+        best = ranked[: settings["best"]] if data.intercept else ranked[:1]
+        self.chosen[data.component] = [one.name for one in best]
+        models = [one.fit(data) for one in best]
+        if not data.intercept:
+            return models[0]
+        aside = min(settings["aside"], (len(models) - 1) // 2)
+        return MiddleModel([Part.of(model, len(data.features)) for model in models], aside)
+
+
+auto = AutoTrainer  # by the name that users know
+
+
+def by_error(data: TrainingSet, count: int, max_rows: int) -> list[Trainer]:
+    """All trainers that can be chosen, the one with the least held-out error (W) first."""
+    errors: dict[str, list[float]] = {one.name: [] for one in _candidates(additive=not data.intercept)}
+    for inside, outside in folds(data, count):
+        rows = subsample(data.take(inside), max_rows)
+        for name in list(errors):
+            try:
+                model = trainer(name).fit(rows)
+            except Exception as error:  # a trainer that breaks down is not chosen
+                warn(f"auto: {name} is left out for {data.component}: {type(error).__name__}: {error}")
+                del errors[name]
+                continue
+            errors[name].append(float(np.abs(model.predict(data.X[outside]) - data.y[outside]).mean()))
+    if not errors:
+        raise DataError(f"No trainer can learn {data.component} from {len(data)} rows.")
+    return [trainer(name) for name in sorted(errors, key=lambda name: float(np.mean(errors[name] or [0.0])))]
+
+
+def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
+    """Rows to learn from and rows to judge by: whole workloads where there are enough, else contiguous blocks.
+
+    Idle rows are always learnt from where the schedule names them: every machine has some.
+    """
+    loads = [load for load in dict.fromkeys(data.workloads) if load != IDLE]
+    if len(loads) >= count:
+        part = {load: number * count // len(loads) for number, load in enumerate(loads)}
+        block = np.array([part.get(load, -1) for load in data.workloads])
+    else:
+        block = np.arange(len(data)) * count // len(data)
+    for number in range(count):
+        held = block == number
+        near = np.convolve(held, np.ones(2 * _GAP + 1), mode="same") > 0
+        inside, outside = np.flatnonzero(~near), np.flatnonzero(held)
+        if len(inside) and len(outside):
+            yield inside, outside
+
+
+def _candidates(*, additive: bool) -> list[Trainer]:
+    """Trainers of rows without a past; what a user adds is asked for by name."""
+    found = [trainer(name) for name in TRAINERS if name != AutoTrainer.name]
+    return [one for one in found if one.lags == 0 and (one.additive or not additive)]

@@ -1,0 +1,89 @@
+"""Extremely randomised trees (Geurts, Ernst and Wehenkel 2006): thresholds are drawn, so their mean is smooth.
+
+scikit-learn grows them; they are kept as an XGBoost booster, whose file is plain JSON and whose graph is exact.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kepler_train.catalog import catalog
+from kepler_train.models import TreesModel
+from kepler_train.models.trees import THREADS
+from kepler_train.train.training_set import TrainingSet
+
+# Leaves of a tree at most: its size does not grow with the rows.
+_LEAVES = 1000
+
+
+def randomised_trees(data: TrainingSet, settings_of: str) -> TreesModel:
+    """The mean of randomised trees over these rows, with the settings of that trainer in the catalog."""
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    settings = catalog().trainer(settings_of).settings
+    leaf = max(settings["min_samples_leaf"], len(data) // _LEAVES)
+    grown = ExtraTreesRegressor(settings["n_estimators"], min_samples_leaf=leaf, random_state=data.seed, n_jobs=1)
+    return _booster([one.tree_ for one in grown.fit(data.X, data.y).estimators_], len(data.features))
+
+
+def _booster(trees: list[Any], features: int) -> TreesModel:
+    """The same trees as a booster that adds up 1/count of each of them."""
+    import xgboost
+
+    # What a booster consists of is XGBoost's to say: one of this version is filled with other trees.
+    sample = xgboost.DMatrix(np.zeros((2, features)), np.zeros(2), nthread=THREADS)
+    parameters = {"base_score": 0.0, "nthread": THREADS, "num_parallel_tree": len(trees)}
+    booster = xgboost.train(parameters, sample, num_boost_round=1)
+    content = json.loads(bytes(booster.save_raw("json")))
+    model = content["learner"]["gradient_booster"]["model"]
+    model["trees"] = [_tree(tree, 1.0 / len(trees), empty) for tree, empty in zip(trees, model["trees"], strict=True)]
+    booster.load_model(bytearray(json.dumps(content).encode()))
+    return TreesModel(booster)
+
+
+def _tree(tree: Any, weight: float, empty: dict[str, Any]) -> dict[str, Any]:
+    """A tree of scikit-learn (left where x ≤ threshold) in XGBoost's words (left where x < condition)."""
+    order = _by_level(tree.children_left, tree.children_right)
+    count = len(order)
+    place = np.empty(count, dtype=np.int64)
+    place[order] = np.arange(count)
+    inner = tree.children_left[order] >= 0
+    left, right = np.full(count, -1), np.full(count, -1)
+    left[inner], right[inner] = place[tree.children_left[order][inner]], place[tree.children_right[order][inner]]
+    parents = np.full(count, 2**31 - 1)  # the root has none
+    parents[left[inner]] = parents[right[inner]] = np.flatnonzero(inner)
+    value = tree.value[order, 0, 0] * weight
+    return empty | {
+        "left_children": left.tolist(),
+        "right_children": right.tolist(),
+        "parents": parents.tolist(),
+        "split_indices": np.where(inner, tree.feature[order], 0).tolist(),
+        "split_conditions": np.where(inner, _above(tree.threshold[order]), value).tolist(),
+        "default_left": [0] * count,
+        "split_type": [0] * count,
+        # What no prediction reads: it would say how the tree was grown.
+        "base_weights": [0.0] * count,
+        "loss_changes": [0.0] * count,
+        "sum_hessian": [0.0] * count,
+        "tree_param": empty["tree_param"] | {"num_nodes": str(count)},
+    }
+
+
+def _by_level(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Nodes level by level, the two children of a node side by side: XGBoost looks for the right one after the left."""
+    levels = [np.array([0])]
+    while len(levels[-1]):
+        inner = levels[-1][left[levels[-1]] >= 0]
+        levels.append(np.column_stack([left[inner], right[inner]]).ravel())
+    return np.concatenate(levels)
+
+
+def _above(threshold: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The least number of 32 bits above each: x ≤ threshold is x < that, for every x of 32 bits."""
+    single = threshold.astype(np.float32)
+    single = np.where(single <= threshold, np.nextafter(single, np.float32(np.inf)), single)
+    return single.astype(np.float64)

@@ -1,0 +1,137 @@
+"""`auto` chooses by rows it was given, and by none else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fitting import training_rows
+
+from kepler_train.errors import UserError
+from kepler_train.models.blend import BlendModel
+from kepler_train.models.linear import LinearModel
+from kepler_train.models.middle import MiddleModel
+from kepler_train.models.parts import Part
+from kepler_train.train import auto as auto_module
+from kepler_train.train.auto import AutoTrainer, by_error, folds
+
+FEW = {
+    "LinearRegressionTrainer": "kepler_train.train.linear",
+    "ExponentialRegressionTrainer": "kepler_train.train.exponential",
+    "PiecewiseLinearTrainer": "kepler_train.train.piecewise_linear",
+    "ExtraTreesTrainer": "kepler_train.train.extra_trees",
+    "LaggedForestTrainer": "kepler_train.train.lagged_forest",
+}
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five trainers to choose among, for speed."""
+    monkeypatch.setattr(auto_module, "TRAINERS", FEW)
+
+
+def work(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(0, [1e10, 1000], (count, 2))
+
+
+def straight(X: np.ndarray) -> np.ndarray:
+    return 30 + 8e-9 * X[:, 0] + 0.01 * X[:, 1]  # W
+
+
+@pytest.mark.usefixtures("few")
+def test_the_trainer_whose_law_it_is_comes_first_and_a_curve_of_one_feature_last() -> None:
+    X = work(300)
+    ranked = [one.name for one in by_error(training_rows(X, straight(X)), 5, 5000)]
+    assert ranked[0] == "LinearRegressionTrainer"
+    assert ranked[-1] == "ExponentialRegressionTrainer"
+    assert "LaggedForestTrainer" not in ranked  # the rows have no past
+
+
+@pytest.mark.usefixtures("few")
+def test_rows_that_are_held_out_from_it_change_nothing() -> None:
+    X, given = work(300), np.arange(200)
+    poisoned = straight(X)
+    poisoned[200:] = 1e6
+    models = [AutoTrainer().fit(training_rows(X, y).take(given)) for y in (straight(X), poisoned)]
+    first, second = (model.predict(X) for model in models)
+    assert (first == second).all()
+
+
+@pytest.mark.usefixtures("few")
+def test_dynamic_power_gets_a_model_that_adds_up() -> None:
+    X = work(300)
+    model = AutoTrainer().fit(training_rows(X, straight(X) - 30, intercept=False))
+    assert isinstance(model, LinearModel)
+    np.testing.assert_allclose(model.predict(X[:100]) + model.predict(X[100:200]), model.predict(X[:100] + X[100:200]))
+
+
+@pytest.mark.usefixtures("few")
+def test_a_trainer_that_breaks_down_is_not_chosen_and_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("kepler_train.train.piecewise_linear.PiecewiseLinearTrainer.fit", broken)
+    X = work(100)
+    model = AutoTrainer().fit(training_rows(X, straight(X)))
+    assert len(model.parts) == 3
+    assert "PiecewiseLinearTrainer is left out for package: ZeroDivisionError: by zero" in "".join(capsys.readouterr())
+
+
+@pytest.mark.usefixtures("few")
+def test_the_same_rows_and_seed_give_the_same_model() -> None:
+    X = work(120)
+    y = straight(X) + np.random.default_rng(1).normal(0, 3, 120)
+    first, second = (AutoTrainer().fit(training_rows(X, y, seed=5)).predict(X) for _ in range(2))
+    assert (first == second).all()
+
+
+def test_a_fold_holds_out_whole_workloads_and_never_idle_rows() -> None:
+    loads = [load for load in ["cpu", "idle", "stream", "vm", "branch", "cache", "regs"] for _ in range(20)]
+    data = training_rows(work(140), np.ones(140), workloads=loads)
+    held = [set(data.workloads[outside]) for _, outside in folds(data, 5)]
+    assert sorted(load for part in held for load in part) == ["branch", "cache", "cpu", "regs", "stream", "vm"]
+    for inside, outside in folds(data, 5):
+        assert not set(data.workloads[inside]) & set(data.workloads[outside])
+        assert "idle" in data.workloads[inside]
+
+
+def test_without_workloads_a_fold_is_a_block_with_a_gap_around_it() -> None:
+    inside, outside = list(folds(training_rows(work(100), np.ones(100)), 5))[1]
+    assert outside.tolist() == list(range(20, 40))
+    assert inside.tolist() == [*range(16), *range(44, 100)]
+
+
+def constant(watts: float) -> LinearModel:
+    return LinearModel(watts, np.zeros(1), np.ones(1))
+
+
+def test_a_part_that_runs_away_has_no_say_in_the_middle() -> None:
+    parts = [Part((0,), constant(watts)) for watts in (10.0, 20.0, 30.0, 40.0, 1e9)]
+    assert MiddleModel(parts, 1).predict(np.zeros((2, 3))).tolist() == [30.0, 30.0]
+
+
+def test_a_sum_of_models_is_never_below_zero() -> None:
+    parts = [Part((0,), constant(10.0)), Part((1,), constant(4.0), weight=0.5)]
+    assert BlendModel(parts, -7.0).predict(np.zeros((1, 2))).tolist() == [5.0]
+    assert BlendModel(parts, -70.0).predict(np.zeros((1, 2))).tolist() == [0.0]
+
+
+def test_models_within_models_are_read_back_and_too_deep_ones_are_refused(tmp_path: Path) -> None:
+    model: BlendModel | MiddleModel = BlendModel([Part((1,), constant(10.0))], 2.0)
+    file = tmp_path / "model.json"
+    for _ in range(2):
+        model = MiddleModel([Part((0, 1), model)], 0)
+        model.save(file)
+        assert MiddleModel.load(file, 2).predict(np.zeros((1, 2))).tolist() == [12.0]
+    MiddleModel([Part((0, 1), model)], 0).save(file)
+    with pytest.raises(UserError, match="too deep"):
+        MiddleModel.load(file, 2)
+
+
+def test_a_part_of_columns_that_are_not_there_is_refused(tmp_path: Path) -> None:
+    BlendModel([Part((5,), constant(10.0))]).save(tmp_path / "model.json")
+    with pytest.raises(UserError, match="looks at other columns than the 2 there are"):
+        BlendModel.load(tmp_path / "model.json", 2)
