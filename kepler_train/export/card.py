@@ -66,11 +66,11 @@ def picture(rows: pd.DataFrame, protocol: Protocol) -> str:
 def _paths(rows: pd.DataFrame, workloads: list[str], top: float) -> Iterator[tuple[str, str]]:
     """A dot for every row of each workload, as steps of no length."""
     shown = rows.iloc[:: -(-len(rows) // _POINTS)]
-    x = np.rint(shown["measured"].to_numpy() / top * _SIDE)
-    y = np.rint(_SIDE - shown["predicted"].to_numpy() / top * _SIDE)
+    across, up = (np.rint(shown[name].to_numpy() / top * _SIDE).astype(int) for name in ("measured", "predicted"))
+    names = shown["workload"].to_numpy(dtype=object)
     for name in workloads:
-        own = (shown["workload"] == name).to_numpy()
-        yield name, "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(x[own], y[own], strict=True))
+        dots = zip(across[names == name].tolist(), (_SIDE - up[names == name]).tolist(), strict=True)
+        yield name, "".join(f"M{x} {y}h0" for x, y in dots)
 
 
 @cache
