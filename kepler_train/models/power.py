@@ -51,22 +51,34 @@ class PowerModel:
         }
 
     def columns_of(self, frame: pd.DataFrame) -> dict[str, Watts]:
-        """The columns of a frame that the model looks at; a missing one or a missing value is refused."""
-        missing = [feature for feature in self.features if feature not in frame.columns]
-        if missing:
-            raise UserError(f"The model {self.name} needs {', '.join(missing)}, which the data do not have.")
-        columns = {}
-        for feature in self.features:
-            try:
-                columns[feature] = frame[feature].to_numpy(dtype=np.float64)
-            except (ValueError, TypeError) as error:
-                raise UserError(f"The column {feature} has something else than numbers: {error}.") from None
-            if unknown := int(np.sum(~np.isfinite(columns[feature]))):
-                raise DataError(
-                    f"{unknown} of {len(frame)} rows have no finite value of {feature}, which the model {self.name}"
-                    " needs: leave them out."
-                )
-        return columns
+        """The columns of a frame that the model looks at; a missing one or a missing value is refused.
+
+        Features of earlier windows are added where the frame has them not.
+        """
+        from kepler_train.extract.lags import MARK, lags_of, with_lags, without_lag
+
+        absent = [feature for feature in self.features if MARK in feature and feature not in frame.columns]
+        now = sorted({without_lag(feature) for feature in absent})
+        columns = {name: self._numbers(frame, name) for name in sorted({*self.features, *now} - {*absent})}
+        if absent:
+            before = with_lags(frame, now, lags_of(absent))
+            columns |= {name: before[name].to_numpy(dtype=np.float64) for name in absent}
+        return {feature: columns[feature] for feature in self.features}
+
+    def _numbers(self, frame: pd.DataFrame, name: str) -> Watts:
+        if name not in frame.columns:
+            missing = [one for one in self.features if "@" not in one and one not in frame.columns]
+            raise UserError(f"The model {self.name} needs {', '.join(missing or [name])}, which the data do not have.")
+        try:
+            numbers: Watts = frame[name].to_numpy(dtype=np.float64)
+        except (ValueError, TypeError) as error:
+            raise UserError(f"The column {name} has something else than numbers: {error}.") from None
+        if unknown := int(np.sum(~np.isfinite(numbers))):
+            raise DataError(
+                f"{unknown} of {len(frame)} rows have no finite value of {name}, which the model {self.name} needs:"
+                " leave them out."
+            )
+        return numbers
 
 
 def _matrix(columns: Mapping[str, Watts], fitted: Fitted) -> Matrix:

@@ -159,6 +159,18 @@ def test_a_feature_that_is_missing_is_named() -> None:
         trained(LINEAR).predict(ROWS[["cpu_cycles"]])
 
 
+def test_features_of_earlier_windows_are_added_by_time_and_node() -> None:
+    one = LinearModel(0.0, np.array([1.0, 10.0]), np.ones(2))
+    model = PowerModel("LaggedTrainer", 0, {"package": Fitted(["cpu_cycles", "cpu_cycles@-1"], one)})
+    times = pd.to_datetime([30, 0, 15, 0, 300], unit="s", utc=True)  # not in order, and a gap before the last
+    rows = pd.DataFrame({"time": times, "node": list("aaaba"), "cpu_cycles": [3.0, 1.0, 2.0, 5.0, 7.0]})
+    # Without a window right before, as the first of a node, the load is taken to have been the same.
+    assert model.predict(rows)["package"].tolist() == [3 + 20, 1 + 10, 2 + 10, 5 + 50, 7 + 70]
+    assert model.predict(rows.assign(**{"cpu_cycles@-1": 0.0}))["package"].tolist() == [3, 1, 2, 5, 7]
+    with pytest.raises(UserError, match="needs cpu_cycles, which"):
+        model.predict(rows[["time", "node"]])
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_value_that_is_missing_is_counted(value: float) -> None:
     rows = ROWS.copy()
