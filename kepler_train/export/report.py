@@ -15,6 +15,8 @@ from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import FORWARD, Protocol
 
 REPORT, PLOT = "README.md", "held_out.png"
+# What is said of DynPower models whose containers add up by construction.
+_ADDITIVE = "additive"
 # Rows of a table that everybody sees; the others open on a click.
 _SHOWN = 8
 # Absolute error in W and share of measured power, by these, in the order of the columns.
@@ -43,6 +45,12 @@ def write_report(file: Path, spec: RunSpec, evaluation: Mapping[str, Any], isola
         missing=evaluation["missing"],
         notes=sorted({note for verdict in models.values() for note in verdict["training"].get("notes", [])}),
         training=next(iter(models.values()))["training"] if models else {},
+        choices={part: models[part]["training"]["chosen"] for part in models if "chosen" in models[part]["training"]},
+        apart={
+            part: models[part]["training"]
+            for part in models
+            if models[part]["training"].get("attribution", _ADDITIVE) != _ADDITIVE
+        },
         tables=standings,
         best=[_in_short(part, standings) for part in best_parts(evaluation)],
         isolation=isolation,

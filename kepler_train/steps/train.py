@@ -112,6 +112,8 @@ def train_one(
         "hull": hulls(model, rows, parts=output_type == "DynPower"),
         **about_rows(rows, trainer, sets, spec),
     }
+    if chosen := getattr(trainer, "chosen", None):  # of a trainer that chooses among others, whom by component
+        metadata["chosen"] = chosen
     if previous and said:
         metadata["previous"] = {"model": previous.model.name, "overlaps": previous.overlaps(rows["time"].min())}
     figures: Figures = {"rows": len(rows)}

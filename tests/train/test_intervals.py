@@ -134,5 +134,7 @@ def test_on_the_simulator_the_interval_holds_as_much_of_another_time_as_its_leve
 def test_on_the_simulator_the_interval_holds_as_much_of_loads_it_was_not_made_of_as_its_level_says(
     judged: pd.DataFrame, level: float
 ) -> None:
-    for own in intervals(judged, level).values():
+    found = intervals(judged, level)
+    print(level, {component: round(own["coverage"], 3) for component, own in found.items()})
+    for own in found.values():
         assert own["coverage"] == pytest.approx(level, abs=0.03)
