@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kepler_train.collect.machine import MachineSpec
-from kepler_train.collect.machine_query import machines_at
-from kepler_train.collect.prometheus import Prometheus
 from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
 from kepler_train.events import warn
@@ -21,6 +19,10 @@ ANY_NODE = ""
 
 def exported_machines(spec: RunSpec) -> dict[str, MachineSpec]:
     """The machine of each node of a run as its exporters describe it at the end of the window."""
+    # The HTTP client takes a tenth of a second, and most steps only read what was kept.
+    from kepler_train.collect.machine_query import machines_at
+    from kepler_train.collect.prometheus import Prometheus
+
     found = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
     return {node: machine for node, machine in found.items() if not spec.nodes or node in spec.nodes}
 
