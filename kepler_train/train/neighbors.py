@@ -33,4 +33,9 @@ class KNeighborsRegressorTrainer:
         # Rows with equal features have their mean power, so that it does not matter which of them are the nearest.
         _, same, count = np.unique(rows.X, axis=0, return_inverse=True, return_counts=True)
         y = (np.bincount(same, rows.y) / count)[same]
-        return EstimatorModel(Pipeline([("scale", MaxAbsScaler()), ("nearest", nearest)]).fit(rows.X, y))
+        scale = MaxAbsScaler().fit(rows.X)
+        # Which of equally near rows are the nearest must not depend on who looks, so none are: they are told apart by
+        # a hundred-thousandth of the range.
+        apart = np.random.default_rng(data.seed).uniform(-1e-5, 1e-5, rows.X.shape)
+        nearest.fit(scale.transform(rows.X) + apart, y)
+        return EstimatorModel(Pipeline([("scale", scale), ("nearest", nearest)]))

@@ -82,6 +82,15 @@ def test_every_format_of_every_trainer_predicts_what_was_trained(name: str, tmp_
             np.testing.assert_allclose(loaded.predict(mixed)[component], watts, atol=1e-9)
 
 
+def test_a_graph_of_nearest_rows_agrees_where_many_are_equally_near(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"cpu_cycles": 1e8 * np.arange(200)})  # each has two neighbours at every distance
+    y = np.random.default_rng(2).uniform(10, 100, len(rows))
+    fitted = trainer("KNeighborsRegressorTrainer").fit(training_rows(rows.to_numpy(), y, features=["cpu_cycles"]))
+    model = PowerModel("KNeighborsRegressorTrainer", 0, {"package": Fitted.on(["cpu_cycles"], fitted)})
+    save_model(model, tmp_path / "model", {}, rows)
+    assert metadata(tmp_path / "model")["refused_formats"] == {}
+
+
 def test_a_graph_needs_onnxruntime_and_nothing_else(tmp_path: Path) -> None:
     save_model(trained(TREES), tmp_path / "model", {}, ROWS)
     np.save(tmp_path / "rows.npy", ROWS.to_numpy(dtype=np.float32))
