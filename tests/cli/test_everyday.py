@@ -215,7 +215,6 @@ def test_two_nodes_share_a_model_only_when_they_are_named(
         ("isolate -ot AbsPower", 2, "AbsPower keeps its idle power"),
         ("isolate --isolator profile", 2, "make one with `kepler-train profile`"),
         ("train -p a/b", 2, "pipeline: "),
-        ("train -p mine --abs-trainers SVRRegressorTrainer", 2, "cannot train by that name"),
         ("train -p mine -e redfish", 3, "no energy counters of redfish"),
         ("export -p none -o db", 2, "is not a trained pipeline"),
         ("export -p mine -o db --benchmark stress --collect-date 2026-11-14T00:00:00Z", 2, "in one way"),
