@@ -72,16 +72,17 @@ def train_one(
     """Train on node rows; DynPower has no intercept, since no work is no dynamic power."""
     source, output_type, group, trainer_name = part.split("/")
     trainer = find_trainer(trainer_name)
-    if trainer.lags and output_type == "DynPower":
+    lags = trainer.lags if output_type == "AbsPower" else 0
+    if trainer.lags and not lags and not trainer.additive:
         raise DataError(f"{trainer_name} looks at earlier windows, which a container may not have: it is for AbsPower.")
     frame = _of_the_asked_nodes(frame, spec)
     rows = workloads_or_blocks(frame, spec.folds)
     features = features or _features(rows, group, spec.thirdparty_metrics)
     power = _power_columns(frame, source)
     check_numbers(rows, [*features, *power.values()])
-    if trainer.lags:  # the window before a row may be one in which the load changed
-        rows = workloads_or_blocks(with_lags(frame, features, trainer.lags), spec.folds)
-        features = lagged_names(features, trainer.lags)
+    if lags:  # the window before a row may be one in which the load changed
+        rows = workloads_or_blocks(with_lags(frame, features, lags), spec.folds)
+        features = lagged_names(features, lags)
     sets = {
         component: training_set(
             rows, features, component, column, group, intercept=output_type == "AbsPower", seed=spec.seed

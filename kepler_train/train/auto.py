@@ -32,15 +32,16 @@ _GAP = 4
 
 
 class AutoTrainer:
-    """Of the best trainers by held-out mean absolute error, the mean of their middle predictions.
+    """Of the best trainers by held-out mean absolute error, the median prediction for each row.
 
-    DynPower must add up, which the middle of several does not: it gets the best additive trainer.
+    Each of them sees the window before a row too. DynPower must add up, which a median does not: it gets the best
+    additive trainer, and no window but its own.
     """
 
     name: ClassVar[str] = "auto"
     additive: ClassVar[bool] = True
     continues: ClassVar[bool] = False
-    lags: ClassVar[int] = 0
+    lags: ClassVar[int] = 1
 
     def __init__(self) -> None:
         self.chosen: dict[str, list[str]] = {}  # of the last fit of each component
@@ -101,6 +102,6 @@ def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
 
 
 def _candidates(*, additive: bool) -> list[Trainer]:
-    """Trainers of rows without a past; what a user adds is asked for by name."""
+    """Trainers of the columns there are; what a user adds is asked for by name."""
     found = [trainer(name) for name in TRAINERS if name != AutoTrainer.name]
     return [one for one in found if one.lags == 0 and (one.additive or not additive)]

@@ -15,6 +15,7 @@ from kepler_train.catalog import catalog
 from kepler_train.models import TreesModel
 from kepler_train.models.trees import THREADS
 from kepler_train.train.training_set import TrainingSet
+from kepler_train.train.ubjson import encoded
 
 # Leaves of a tree at most: its size does not grow with the rows.
 _LEAVES = 1000
@@ -41,7 +42,7 @@ def _booster(trees: list[Any], features: int) -> TreesModel:
     content = json.loads(bytes(booster.save_raw("json")))
     model = content["learner"]["gradient_booster"]["model"]
     model["trees"] = [_tree(tree, 1.0 / len(trees), empty) for tree, empty in zip(trees, model["trees"], strict=True)]
-    booster.load_model(bytearray(json.dumps(content).encode()))
+    booster.load_model(bytearray(encoded(content)))
     return TreesModel(booster)
 
 
@@ -57,20 +58,27 @@ def _tree(tree: Any, weight: float, empty: dict[str, Any]) -> dict[str, Any]:
     parents = np.full(count, 2**31 - 1)  # the root has none
     parents[left[inner]] = parents[right[inner]] = np.flatnonzero(inner)
     value = tree.value[order, 0, 0] * weight
-    return empty | {
-        "left_children": left.tolist(),
-        "right_children": right.tolist(),
-        "parents": parents.tolist(),
-        "split_indices": np.where(inner, tree.feature[order], 0).tolist(),
-        "split_conditions": np.where(inner, _above(tree.threshold[order]), value).tolist(),
-        "default_left": [0] * count,
-        "split_type": [0] * count,
-        # What no prediction reads: it would say how the tree was grown.
-        "base_weights": [0.0] * count,
-        "loss_changes": [0.0] * count,
-        "sum_hessian": [0.0] * count,
-        "tree_param": empty["tree_param"] | {"num_nodes": str(count)},
+    whole = {
+        "left_children": left,
+        "right_children": right,
+        "parents": parents,
+        "split_indices": np.where(inner, tree.feature[order], 0),
+        "categories": np.empty(0),
+        "categories_nodes": np.empty(0),
     }
+    real = {
+        "split_conditions": np.where(inner, _above(tree.threshold[order]), value),
+        # What no prediction reads: it would say how the tree was grown.
+        **dict.fromkeys(["base_weights", "loss_changes", "sum_hessian"], np.zeros(count)),
+    }
+    return (
+        empty
+        | {name: numbers.astype(np.int32) for name, numbers in whole.items()}
+        | {name: numbers.astype(np.float32) for name, numbers in real.items()}
+        | dict.fromkeys(["default_left", "split_type"], np.zeros(count, dtype=np.uint8))
+        | dict.fromkeys(["categories_segments", "categories_sizes"], np.empty(0, dtype=np.int64))
+        | {"tree_param": empty["tree_param"] | {"num_nodes": str(count)}}
+    )
 
 
 def _by_level(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

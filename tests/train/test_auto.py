@@ -45,7 +45,7 @@ def test_the_trainer_whose_law_it_is_comes_first_and_a_curve_of_one_feature_last
     ranked = [one.name for one in by_error(training_rows(X, straight(X)), 5, 5000)]
     assert ranked[0] == "LinearRegressionTrainer"
     assert ranked[-1] == "ExponentialRegressionTrainer"
-    assert "LaggedForestTrainer" not in ranked  # the rows have no past
+    assert "LaggedForestTrainer" not in ranked  # auto is given the windows before by itself
 
 
 @pytest.mark.usefixtures("few")
