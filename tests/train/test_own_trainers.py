@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from fitting import training_rows
 
+from kepler_train.catalog import catalog
 from kepler_train.errors import UserError
 from kepler_train.models import EstimatorModel
 from kepler_train.spec import form_schema, read_spec
@@ -56,6 +57,11 @@ def test_a_trainer_of_a_user_is_a_name_like_any_other_in_specs_and_in_the_form()
     assert "RidgeTrainer" in form_schema()["dyn_trainers"]["items"]["enum"]
     with pytest.raises(UserError, match="did you mean 'RidgeTrainer'"):
         read_spec({"abs_trainers": "RigdeTrainer"})
+
+
+def test_the_page_tells_of_every_trainer() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) == set(catalog().trainers)
 
 
 def test_without_the_folder_the_name_is_unknown() -> None:
