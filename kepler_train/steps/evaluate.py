@@ -88,10 +88,8 @@ def refusal(worsts: Mapping[str, tuple[float | None, float | None]], spec: RunSp
     mae, mape = worsts[Protocol.BLOCKED]
     if mae is not None and (mae <= spec.gate_mae or (mape is not None and mape <= spec.gate_mape)):
         return ""
-    found = " and ".join(
-        f"{value:.1f} {unit}" for value, unit in ((mae, "W"), (mape, "%")) if value is not None
-    )  # fmt: skip
-    return f"blocked {found or 'nothing'}, above {spec.gate_mae:g} W and {spec.gate_mape:g} %"
+    found = [f"{value:.1f} {unit}" for value, unit in ((mae, "W"), (mape, "%")) if value is not None]
+    return f"blocked {' and '.join(found) or 'nothing'}, above {spec.gate_mae:g} W and {spec.gate_mape:g} %"
 
 
 def _say_verdict(part: str, verdict: Mapping[str, Any]) -> None:

@@ -20,6 +20,8 @@ from kepler_train.train.protocols import Protocol, Split, all_splits
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.training_set import TrainingSet
 
+# A curve may rise beyond all numbers (W); its error is then beyond every limit, and still a number.
+LARGEST = 1e9
 # Folds that are fitted at once. A pod has one core unless it is given more.
 CORES = "KEPLER_TRAIN_CORES"
 
@@ -61,12 +63,15 @@ def held_out(
     def judge(component: str, split: Split) -> _Predicted:
         data = sets[component]
         inside = data.take(split.inside)
-        model = constant.get(component) or fit(trainer, inside, (before or {}).get(component))
+        model = constant[component] if component in constant else fit(trainer, inside, (before or {}).get(component))
+        predicted = model.predict(data.X[split.outside])
+        if np.isnan(predicted).any():
+            raise DataError(f"{trainer.name} has no number for some rows of {component} that it has not seen.")
         x = times[component]
         idle, slope = rising_line(x[split.inside], inside.y, intercept=data.intercept)
         columns = {
             "measured": data.y[split.outside],
-            "predicted": model.predict(data.X[split.outside]),
+            "predicted": np.minimum(predicted, LARGEST),
             MEAN: np.full(len(split.outside), inside.y.mean()),
             CPU_TIME: idle + slope * x[split.outside],
         }

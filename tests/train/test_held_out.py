@@ -113,6 +113,24 @@ def test_a_trainer_that_breaks_down_is_named_in_one_sentence() -> None:
         held_out(Broken(), data, sets(data, "package"), 5)
 
 
+class Rising(LinearRegressionTrainer):
+    """Says something that is no number, or beyond all of them."""
+
+    def __init__(self, watts: float) -> None:
+        self.watts = watts
+
+    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> LinearModel:  # noqa: ARG002
+        return LinearModel(self.watts, np.zeros(2), np.ones(2))
+
+
+def test_a_prediction_beyond_all_numbers_is_judged_and_one_that_is_none_fails_alone() -> None:
+    data = rows(40, ["cpu", "vm"])
+    found = held_out(Rising(float("inf")), data, sets(data, "package"), 5)
+    assert found["predicted"].unique().tolist() == [1e9]
+    with pytest.raises(DataError, match="LinearRegressionTrainer has no number for some rows of package"):
+        held_out(Rising(float("nan")), data, sets(data, "package"), 5)
+
+
 def test_several_cores_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows(60, ["cpu", "vm", "cache"])
     one = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5)
