@@ -3,7 +3,7 @@
 The recording is that of ../shared/tools/gen_prom.py, 200 containers × 2,400 steps of 3 s: two energy sources, five
 feature groups, the ten trainers, AbsPower and DynPower, which are 200 models of 500 components. The earlier system
 judges each on one tenth of the rows, drawn at random; the second figure does the same, the first judges by all
-protocols. CPU time is that of the whole command with its children. Then every trainer on 2,400 and 24,000 rows.
+protocols. CPU time is that of the whole command with its children.
 
 python bench/train.py
 """
@@ -18,8 +18,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
 GENERATOR = Path(__file__).resolve().parents[2] / "shared" / "tools" / "gen_prom.py"
 TRAINERS = [
     "SGDRegressorTrainer",
@@ -33,11 +31,8 @@ TRAINERS = [
     "LogisticRegressionTrainer",
     "ExponentialRegressionTrainer",
 ]
-# Fitted on a stated part of the rows beyond a size: their cost does not follow the rows.
-SUBSAMPLED = ("KNeighborsRegressorTrainer", "SVRRegressorTrainer")
 GROUPS = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly"]
 EARLIER_SECONDS, EARLIER_MEGABYTES = 705.0, 1600.0
-MANY = 10  # times the rows
 
 EVERYTHING = """
 from kepler_train.cli import main
@@ -86,26 +81,6 @@ def command(program: str, folder: Path) -> tuple[float, float, float]:
     return seconds, time.monotonic() - began, after.ru_maxrss / 1024
 
 
-def fits(rows: int, name: str) -> float:
-    """CPU time (s) of a fit on rows of five features and of predicting them, the least of three."""
-    from kepler_train.train.trainer import trainer
-    from kepler_train.train.training_set import TrainingSet
-
-    chance = np.random.default_rng(1)
-    load = chance.uniform(0, 1, rows)
-    X = load[:, None] * chance.uniform(0.5, 1.5, (rows, 5)) * [1e3, 1e4, 1e6, 1e9, 1e9]
-    y = 30 + 90 * load**0.7 + 0.01 * X[:, 0] + chance.normal(0, 2, rows)
-    workloads = np.array([f"load {row * 8 // rows}" for row in range(rows)], dtype=object)
-    features = [f"feature_{number}" for number in range(5)]
-    data = TrainingSet(features, X, y, workloads, 1.7e9 + 3.0 * np.arange(rows))
-    times = []
-    for _ in range(3):
-        began = time.process_time()
-        trainer(name).fit(data).predict(X)
-        times.append(time.process_time() - began)
-    return min(times)
-
-
 def line(name: str, figure: float, unit: str, earlier: float, limit: float) -> None:
     """One line of the table: ours, the earlier system's, how many times less, and the limit."""
     verdict = "kept" if figure <= limit else "BROKEN"
@@ -130,11 +105,6 @@ def main() -> None:
         print(f"   wall time {wall:.0f} s")
         cpu, _, _ = command(ONE_TENTH, folder)
         line("complete training, one random tenth", cpu, "s", EARLIER_SECONDS, EARLIER_SECONDS / 20)
-    print(f"\n{'trainer':<36} {'2,400 rows':>12} {'24,000 rows':>12} {'times':>7}   limit 12")
-    for trainer in TRAINERS:
-        few, many = fits(2_400, trainer), fits(2_400 * MANY, trainer)
-        verdict = "subsampled" if trainer in SUBSAMPLED else "kept" if many <= 12 * few else "BROKEN"
-        print(f"{trainer:<36} {1000 * few:9.1f} ms {1000 * many:9.1f} ms {many / few:7.1f}   {verdict}")
 
 
 if __name__ == "__main__":
