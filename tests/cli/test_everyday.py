@@ -151,6 +151,9 @@ def test_train_and_export_leave_a_pipeline_that_others_read(
     assert files == {path.relative_to(tmp_path / "db/models/mine") for path in (tmp_path / "db/models/mine").rglob("*")}
     assert kepler_train("export", "-p", "mine", "-o", "db/models", "--zip=false")[0] == 0  # again, in its place
     assert not list((tmp_path / "db").rglob("*.zip"))
+    assert not list((tmp_path / "db").rglob("*.pkl"))
+    assert kepler_train("export", "-p", "mine", "-o", "db/models", "--legacy-pickles")[0] == 0
+    assert len(list((tmp_path / "db").rglob("platform.pkl"))) == passing
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["db", "models"]
 
 

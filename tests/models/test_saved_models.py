@@ -108,6 +108,14 @@ numpy.save("power.npy", power)
     np.testing.assert_allclose(np.load(tmp_path / "power.npy")[:, 0], expected, atol=1e-4)
 
 
+def test_the_example_of_the_page_on_models_runs_as_it_stands(linear: Path) -> None:
+    page = Path(__file__, "../../../docs/models.md").resolve().read_text(encoding="utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    done = subprocess.run([sys.executable, "-c", example], cwd=linear, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{FEATURES} [[")
+    assert float(done.stdout.partition("[[")[2].partition("]]")[0]) == pytest.approx(20, abs=0.05)  # W when idle
+
+
 def test_a_graph_that_disagrees_is_removed_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
