@@ -1,0 +1,75 @@
+"""Error on the last 30 % of a real machine's rows, of trainers that saw the first 70 %: mean |error| in W.
+
+OMP_NUM_THREADS=1 python bench/accuracy.py [--data ../shared/data/nx12] [--seed 0] [--no-past] [trainer ...]
+
+`--no-past` is for a model that is asked for one row at a time: the window before counts as one of the same load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from kepler_train.extract.given import read_given
+from kepler_train.extract.lags import lagged_names, with_lags
+from kepler_train.train.protocols import Protocol, Windows, gap_of, splits, workloads_or_blocks
+from kepler_train.train.trainer import trainer
+from kepler_train.train.training_set import training_set
+
+FILE = "preprocess_abs_default_rapl_{}.csv"
+SOURCE, FOLDS = "rapl-sysfs", 5
+# By group and component: what is aimed at, and what the best of the earlier system's ten trainers reached (W).
+AIMS = {
+    ("Basic", "package"): (7.5, 20.7),
+    ("CounterOnly", "package"): (6.6, 8.6),
+    ("CounterIRQCombined", "package"): (7.0, 8.7),
+    ("BPFOnly", "package"): (15.0, 15.7),
+    ("Basic", "dram"): (1.6, 2.96),
+    ("CounterOnly", "dram"): (2.3, 2.92),
+}
+
+
+def forward_error(file: Path, group: str, component: str, name: str, seed: int, *, past: bool) -> float:
+    """Mean absolute error (W) on the last rows; everything is chosen and fitted on the first."""
+    given = read_given(file, SOURCE, "nx12")
+    own = trainer(name)
+    rows = workloads_or_blocks(given.whole(), FOLDS)
+    seen = with_lags(rows, given.features, own.lags)
+    features = lagged_names(given.features, own.lags)
+    column = f"{SOURCE}/{component}_power"
+    data = training_set(seen, features, component, column, group, intercept=True, seed=seed)
+    gap = gap_of(len(rows), FOLDS, own.lags)
+    ((inside, outside),) = splits(Protocol.FORWARD, Windows.of(rows), FOLDS, seed, gap)
+    model = own.fit(data.take(inside))
+    asked = seen if past else with_lags(rows.drop(columns="time"), given.features, own.lags)
+    return float(np.abs(model.predict(asked[features].to_numpy()[outside]) - data.y[outside]).mean())
+
+
+def main() -> None:
+    """Print a row for each group and component."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trainers", nargs="*", default=["auto"])
+    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared/data/nx12")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-past", action="store_true")
+    asked = parser.parse_args()
+    if not asked.data.is_dir():
+        print(f"{asked.data} is not there: nothing is measured.")
+        return
+    print("| component, group | earlier system | aim |", " | ".join(asked.trainers), "| CPU s |")
+    for (group, component), (aim, earlier) in AIMS.items():
+        started = time.process_time()
+        file = asked.data / FILE.format(group)
+        errors = [
+            forward_error(file, group, component, name, asked.seed, past=not asked.no_past) for name in asked.trainers
+        ]
+        spent = time.process_time() - started
+        shown = " | ".join(f"{error:.2f}" for error in errors)
+        print(f"| {component} {group} | {earlier} | {aim} | {shown} | {spent:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
