@@ -51,8 +51,10 @@ class LinearModel:
             raise UserError(f"{file} is not a linear model of {features} features.")
         return model
 
-    def weights(self, features: list[str]) -> dict[str, Any]:
-        """The entry of Kepler's weight file for this component."""
+    def weights(self, features: list[str]) -> dict[str, Any] | None:
+        """The entry of Kepler's weight file for this component; None where a power below 0 W is possible."""
+        if self.bias < 0 or (self.weight < 0).any():
+            return None
         numerical = {
             feature: {"scale": float(scale), "weight": float(weight)}
             for feature, scale, weight in zip(features, self.scale, self.weight, strict=True)

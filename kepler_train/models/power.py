@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.component import ModelClass, Watts
 from kepler_train.models.narrow import Fitted
 
 if TYPE_CHECKING:
@@ -46,8 +46,12 @@ class PowerModel:
 
     def watts(self, columns: Mapping[str, Watts]) -> dict[str, Watts]:
         """Power (W) by component, from a column per feature."""
+        rows = len(next(iter(columns.values()), ()))
+        if not rows:  # which some models refuse
+            return {component: np.empty(0) for component in self.components}
         return {
-            component: fitted.model.predict(_matrix(columns, fitted)) for component, fitted in self.components.items()
+            component: fitted.model.predict(np.column_stack([columns[feature] for feature in fitted.features]))
+            for component, fitted in self.components.items()
         }
 
     def columns_of(self, frame: pd.DataFrame) -> dict[str, Watts]:
@@ -79,7 +83,3 @@ class PowerModel:
                 " leave them out."
             )
         return numbers
-
-
-def _matrix(columns: Mapping[str, Watts], fitted: Fitted) -> Matrix:
-    return np.column_stack([columns[feature] for feature in fitted.features])

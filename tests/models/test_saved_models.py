@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pandas as pd
 import pytest
 from fitting import training_rows
@@ -70,6 +71,8 @@ def test_every_format_of_every_trainer_predicts_what_was_trained(name: str, tmp_
     formats = {file.name for file in folder.iterdir() if file.suffix == ".onnx" or file.name == "weight.json"}
     assert set(about["parity"]["watts"]) == formats | {"native"}
     assert formats >= {"package.onnx", "dram.onnx"}
+    for component in WATTS:
+        onnx.checker.check_model(onnx.load(folder / f"{component}.onnx"), full_check=True)
     assert (
         subprocess.run(["sha256sum", "-c", "--strict", "SHA256SUMS"], cwd=folder, capture_output=True).returncode == 0
     )
@@ -169,6 +172,20 @@ def test_kepler_reads_the_weights_of_a_linear_model_as_the_same_watts(linear: Pa
         )
         np.testing.assert_allclose(power, watts, rtol=1e-12)
         assert entry["Categorical_Variables"] == {}
+
+
+def test_a_linear_model_that_could_go_below_nothing_is_not_for_kepler() -> None:
+    assert LinearModel(1.0, np.array([2.0]), np.ones(1)).weights(["cpu_cycles"]) is not None
+    assert LinearModel(1.0, np.array([-2.0]), np.ones(1)).weights(["cpu_cycles"]) is None
+    assert LinearModel(-1.0, np.array([2.0]), np.ones(1)).weights(["cpu_cycles"]) is None
+
+
+@pytest.mark.parametrize("name", [LINEAR, "KNeighborsRegressorTrainer"])
+def test_no_rows_have_no_power(name: str) -> None:
+    assert {part: list(watts) for part, watts in trained(name).predict(ROWS.iloc[:0]).items()} == {
+        "package": [],
+        "dram": [],
+    }
 
 
 def test_a_feature_that_is_missing_is_named() -> None:
