@@ -17,7 +17,7 @@ with an `extract` task of its own), `schedule` (file of load phases, so that err
 
 **Results.** Files and manifests of each step are in the workspace under `runs/<pipeline>/<run id>/<step>/`; the log
 of `publish` names the place of the models. Their `README.md` is the report: error of every model by component, held
-out in three ways. A run in which a node or a trainer failed is red, and publishes what is good.
+out in four ways. A run in which a node or a trainer failed is red, and publishes what is good.
 """
 
 from __future__ import annotations
