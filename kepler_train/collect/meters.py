@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from kepler_train.collect.duplicates import distinct
 from kepler_train.collect.nodes import own_node
 from kepler_train.collect.samples import Series, read_series
 from kepler_train.collect.wanted import energy_metric, vm_label_of
+from kepler_train.errors import DataError
 from kepler_train.spec import RunSpec
 
 
@@ -67,6 +68,11 @@ def meters_of(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[str, list[
                     taken |= places
                     found.setdefault(node, []).append(_meter(source, component, metric, counter, own, dialect))
     return found
+
+
+def no_meters_of(node: str, there: Iterable[str]) -> DataError:
+    """The sentence for a node that was asked for and is not among the samples."""
+    return DataError(f"The samples have no energy counters of the node {node}, only of {', '.join(sorted(there))}.")
 
 
 def _by_node(many: list[Series], label: str) -> dict[str, list[Series]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from kepler_train.collect.health.groups import group_state
 from kepler_train.collect.health.node import NodeHealth, node_health
 from kepler_train.collect.health.series import Health, health_of
 from kepler_train.collect.health.timing import Window, scrape_times
-from kepler_train.collect.meters import Meter, meters_of
+from kepler_train.collect.meters import Meter, meters_of, no_meters_of
 from kepler_train.collect.samples import Series, metrics_in, read_series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import Wanted, feature_metrics, wanted
@@ -39,10 +39,6 @@ def _no_energy(spec: RunSpec, samples: Path) -> DataError:
     sources = ", ".join(spec.energy_sources)
     of = f"{sources} for virtual machines" if spec.vm_train else sources
     return DataError(f"{samples} has no energy counters of {of}: choose a source that was collected.")
-
-
-def _no_energy_of(node: str, there: Iterable[str]) -> DataError:
-    return DataError(f"The samples have no energy counters of the node {node}, only of {', '.join(sorted(there))}.")
 
 
 def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> dict[str, Any]:
@@ -99,7 +95,7 @@ def _of_the_asked_nodes(found: dict[str, list[Meter]], spec: RunSpec, samples: P
         raise _no_energy(spec, samples)
     asked = [node for node in sorted(spec.nodes or found) if node in found]
     if not asked:
-        raise _no_energy_of(spec.nodes[0], found)
+        raise no_meters_of(spec.nodes[0], found)
     return {node: found[node] for node in asked}
 
 
@@ -229,7 +225,7 @@ def check_verdict(
     """
     missing = [node for node in spec.nodes if node not in found["nodes"]]
     if missing and every_node:
-        raise _no_energy_of(missing[0], found["nodes"])
+        raise no_meters_of(missing[0], found["nodes"])
     unusable = {node: health["unusable"] for node, health in found["health"].items() if health["unusable"]}
     if unusable and (len(unusable) == len(found["nodes"]) or (spec.nodes and every_node)):
         sentence = next(iter(unusable.values()))

@@ -18,7 +18,7 @@ import pyarrow as pa
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.collect.health.clock import steps_by_energy
 from kepler_train.collect.health.refresh import refresh_of
-from kepler_train.collect.meters import Meter, meters_of
+from kepler_train.collect.meters import Meter, meters_of, no_meters_of
 from kepler_train.collect.samples import Series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import wanted
@@ -79,8 +79,7 @@ def extractions(
     asked = sorted(spec.nodes or meters)
     for node in nodes or asked:
         if node not in meters:
-            there = ", ".join(sorted(meters))
-            raise DataError(f"The samples have no energy counters of the node {node}, only of {there}.")
+            raise no_meters_of(node, meters)
     names = sorted({feature.name for node in asked for feature in features.get(node, [])})
     for node in sorted(nodes or asked):
         yield Extraction(node, meters[node], features[node], names, dialect, schedule, spec)

@@ -53,12 +53,12 @@ class Run:
 
 def part_of(name: str) -> str:
     """A name of any characters as a part of a step: one folder, called by the name where that can be."""
-    return quote(name, safe=":") if name.strip(".") else name.replace(".", "%2E")
+    return quote(name, ":", errors="surrogatepass") if name.strip(".") else name.replace(".", "%2E")
 
 
 def name_of(part: str) -> str:
     """The name that a part was made of."""
-    return unquote(part)
+    return unquote(part, errors="surrogatepass")
 
 
 def files_of(folder: Path, name: str) -> list[Path]:

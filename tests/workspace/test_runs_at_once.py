@@ -105,3 +105,18 @@ def test_overtaken_by_itself_at_any_point_a_step_is_whole_or_refused_and_running
         do(store, "words", word="old")
         assert fake_steps.CALLS == ["words"]  # it does not say that nothing has changed
         assert do(store, "count") == "old"
+
+
+def test_changes_of_one_small_file_at_once_are_all_made(place: Place):
+    uri = place.new()
+
+    def count() -> None:
+        store = place.store(uri)
+        for _ in range(10):
+            store.update("profiles/count", lambda before: str(int(before or b"0") + 1).encode())
+
+    assert [ended(pid) for pid in [in_a_child(count) for _ in range(4)]] == [0] * 4
+    store = place.store(uri)
+    store.update("profiles/count", lambda _: None)  # leaves it as it is
+    assert store.read("profiles/count") == b"40"
+    assert list(store.sizes("profiles")) == ["profiles/count"] or place.kind == "folder"
