@@ -36,7 +36,7 @@ class FreshProcess:
         self._scratch = tempfile.TemporaryDirectory(prefix="kepler-train-")
         self._log = (Path(self._scratch.name) / "log").open("w+b")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kepler_train.models.check"],
+            [sys.executable, "-P", "-m", "kepler_train.models.check"],  # -P: no module is taken from where we are
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from fitting import training_rows
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.models import Fitted, LinearModel, PowerModel, TreesModel, graphs, load_model, save_model
+from kepler_train.models import Fitted, LinearModel, PowerModel, TreesModel, fresh, graphs, load_model, save_model
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import SCHEMA_VERSION, read_model
 from kepler_train.models.sums import write_sums
@@ -319,3 +320,27 @@ def test_trees_of_another_shape_are_refused(content: str, tmp_path: Path) -> Non
     (tmp_path / "package.json").write_text(content)
     with pytest.raises(UserError, match=r"package\.json"):
         TreesModel.load(tmp_path / "package.json", 2)
+
+
+def test_the_process_that_checks_takes_no_code_from_the_folder_it_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "numpy.py").write_text("open('executed', 'w')")
+    monkeypatch.chdir(tmp_path)
+    process = fresh.FreshProcess()
+    model = trained(LINEAR)
+    monkeypatch.setattr(fresh, "_running", (os.getpid(), process))
+    save_model(model, tmp_path / "model", {}, ROWS)
+    process.close()
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_process_that_ended_is_named_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = fresh.FreshProcess()
+    monkeypatch.setattr(fresh, "_running", (os.getpid(), process))
+    process._process.kill()
+    with pytest.raises(RuntimeError, match="process that checks saved models ended"):
+        save_model(trained(LINEAR), tmp_path / "first", {}, ROWS)
+    save_model(trained(LINEAR), tmp_path / "second", {}, ROWS)
+    assert metadata(tmp_path / "second")["refused_formats"] == {}
+    fresh._close()
