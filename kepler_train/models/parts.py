@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import tempfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from kepler_train.models.narrow import NarrowModel
 # Kinds that have parts; a part has none deeper than this, so a file cannot nest without end.
 _NESTING = ("blend", "middle")
 _DEPTH = 3
+_LARGEST = 256 * 2**20  # bytes of a part
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,11 @@ class Part:
         return self.model.predict(X[:, self.columns])
 
     def written(self) -> dict[str, Any]:
-        """The part as JSON, with its own file inside."""
+        """The part as JSON, with its own file inside, compressed: that of a forest is megabytes of digits."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, f"part{self.model.suffix}")
             self.model.save(file)
-            content = base64.b64encode(file.read_bytes()).decode()
+            content = base64.b64encode(zlib.compress(file.read_bytes())).decode()
         return {"kind": self.model.kind, "weight": self.weight, "columns": list(self.columns), "content": content}
 
 
@@ -54,7 +56,7 @@ def read_parts(content: dict[str, Any], file: Path, features: int) -> list[Part]
         parts = [_read(part, features) for part in content["parts"]]
         if not parts:
             raise ValueError("it has none")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError, zlib.error) as error:
         raise UserError(f"{file} is not made of models: {error}.") from None
     return parts
 
@@ -65,7 +67,7 @@ def _read(part: dict[str, Any], features: int) -> Part:
         raise ValueError(f"a part looks at other columns than the {features} there are")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "part.json")  # XGBoost goes by the suffix; no other kind looks at it
-        file.write_bytes(base64.b64decode(part["content"], validate=True))
+        file.write_bytes(_content(part))
         model = load_component(str(part["kind"]), file, len(columns))
     return Part(columns, model, float(part["weight"]))
 
@@ -75,4 +77,13 @@ def _check_depth(content: dict[str, Any], left: int) -> None:
         if part["kind"] in _NESTING:
             if left == 1:
                 raise ValueError("its parts have parts too deep")
-            _check_depth(json.loads(base64.b64decode(part["content"], validate=True)), left - 1)
+            _check_depth(json.loads(_content(part)), left - 1)
+
+
+def _content(part: dict[str, Any]) -> bytes:
+    """The file inside a part; one that would become larger than any of ours is not unpacked."""
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(base64.b64decode(part["content"], validate=True), _LARGEST)
+    if not unpacking.eof:
+        raise ValueError("a part is cut short or too large")
+    return content

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from fitting import training_rows
 
 from kepler_train.errors import UserError
+from kepler_train.models import parts
 from kepler_train.models.blend import BlendModel
 from kepler_train.models.linear import LinearModel
 from kepler_train.models.middle import MiddleModel
@@ -109,14 +112,14 @@ def constant(watts: float) -> LinearModel:
 
 
 def test_a_part_that_runs_away_has_no_say_in_the_middle() -> None:
-    parts = [Part((0,), constant(watts)) for watts in (10.0, 20.0, 30.0, 40.0, 1e9)]
-    assert MiddleModel(parts, 1).predict(np.zeros((2, 3))).tolist() == [30.0, 30.0]
+    several = [Part((0,), constant(watts)) for watts in (10.0, 20.0, 30.0, 40.0, 1e9)]
+    assert MiddleModel(several, 1).predict(np.zeros((2, 3))).tolist() == [30.0, 30.0]
 
 
 def test_a_sum_of_models_is_never_below_zero() -> None:
-    parts = [Part((0,), constant(10.0)), Part((1,), constant(4.0), weight=0.5)]
-    assert BlendModel(parts, -7.0).predict(np.zeros((1, 2))).tolist() == [5.0]
-    assert BlendModel(parts, -70.0).predict(np.zeros((1, 2))).tolist() == [0.0]
+    two = [Part((0,), constant(10.0)), Part((1,), constant(4.0), weight=0.5)]
+    assert BlendModel(two, -7.0).predict(np.zeros((1, 2))).tolist() == [5.0]
+    assert BlendModel(two, -70.0).predict(np.zeros((1, 2))).tolist() == [0.0]
 
 
 def test_models_within_models_are_read_back_and_too_deep_ones_are_refused(tmp_path: Path) -> None:
@@ -129,6 +132,22 @@ def test_models_within_models_are_read_back_and_too_deep_ones_are_refused(tmp_pa
     MiddleModel([Part((0, 1), model)], 0).save(file)
     with pytest.raises(UserError, match="too deep"):
         MiddleModel.load(file, 2)
+
+
+def test_a_part_that_is_cut_short_or_unpacks_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model.json"
+    BlendModel([Part((0,), constant(10.0))]).save(file)
+    whole = json.loads(file.read_text())
+    cut = base64.b64encode(base64.b64decode(whole["parts"][0]["content"])[:-9]).decode()
+    file.write_text(json.dumps(whole | {"parts": [whole["parts"][0] | {"content": cut}]}))
+    with pytest.raises(UserError, match="cut short or too large"):
+        BlendModel.load(file, 1)
+    file.write_text(json.dumps(whole))
+    monkeypatch.setattr(parts, "_LARGEST", 10)  # bytes
+    with pytest.raises(UserError, match="cut short or too large"):
+        BlendModel.load(file, 1)
 
 
 def test_a_part_of_columns_that_are_not_there_is_refused(tmp_path: Path) -> None:
