@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fitting import training_rows
+from simulated_rows import COUNTERS, simulated_rows
 
 from kepler_train.errors import UserError
+from kepler_train.extract.lags import lagged_names, with_lags
 from kepler_train.models import parts
 from kepler_train.models.blend import BlendModel
 from kepler_train.models.linear import LinearModel
@@ -18,6 +20,7 @@ from kepler_train.models.middle import MiddleModel
 from kepler_train.models.parts import Part
 from kepler_train.train import auto as auto_module
 from kepler_train.train.auto import AutoTrainer, by_error, folds
+from kepler_train.train.training_set import training_set
 
 FEW = {
     "LinearRegressionTrainer": "kepler_train.train.linear",
@@ -59,6 +62,17 @@ def test_rows_that_are_held_out_from_it_change_nothing() -> None:
     models = [AutoTrainer().fit(training_rows(X, y).take(given)) for y in (straight(X), poisoned)]
     first, second = (model.predict(X) for model in models)
     assert (first == second).all()
+
+
+def test_a_load_that_was_never_seen_is_predicted_within_three_percent() -> None:
+    frame = simulated_rows(hours=3, seed=3)
+    rows = with_lags(frame, COUNTERS, AutoTrainer.lags)
+    features = lagged_names(COUNTERS, AutoTrainer.lags)
+    data = training_set(rows, features, "package", "package", "CounterOnly", intercept=True, seed=0)
+    held = data.workloads == "stream"
+    watts = AutoTrainer().fit(data.take(~held)).predict(data.X[held])
+    assert held.sum() > 50
+    assert np.mean(np.abs(watts / data.y[held] - 1)) < 0.03
 
 
 @pytest.mark.usefixtures("few")
