@@ -45,7 +45,7 @@ def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], row
     A format that does not is removed and named in the metadata; without the model's own files nothing is kept.
     """
     folder.mkdir(parents=True)
-    refused = _write_components(model, folder)
+    files, refused = _write_components(model, folder)
     if weights := weight_file(model, metadata.get("machine_spec", {})):
         write_json(folder / WEIGHTS, weights)
     own: dict[str, Any] = {
@@ -58,38 +58,50 @@ def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], row
         "fe_files": [],
         "node_type": model.node_type,
     }
-    write_json(folder / METADATA, own | dict(metadata))
-    write_sums(folder)
+    _seal(folder, files, own | dict(metadata))
     parity = check_parity(model, folder, rows)
     refused |= parity.refused
     for name, reason in refused.items():
         (folder / name).unlink(missing_ok=True)
         warn(f"{model.name}: {name} is left out, because {reason}.")
     own |= {"parity": {"rows": len(rows), "watts": parity.largest}, "refused_formats": refused}
-    write_json(folder / METADATA, own | dict(metadata))
+    kept = {component: _without(refused, entry) for component, entry in files.items()}
+    _seal(folder, kept, own | dict(metadata))
+
+
+def _without(refused: Mapping[str, str], entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if not (name == "graph_file" and value in refused)}
+
+
+def _seal(folder: Path, files: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """Write the list of the components' files and the metadata, and vouch for all files."""
+    write_json(folder / metadata["model_file"], files)
+    write_json(folder / METADATA, metadata)
     write_sums(folder)
 
 
-def _write_components(model: PowerModel, folder: Path) -> dict[str, str]:
-    """Write the files of every component and the list of them; answers which graphs there are none of, and why."""
-    files, refused = {}, {}
+def _write_components(model: PowerModel, folder: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Write the files of every component; answers the list of them, and of which there is no graph and why."""
+    files: dict[str, dict[str, Any]] = {}
+    refused = {}
     for component, fitted in model.components.items():
         name = f"{component}{fitted.model.suffix}"
         fitted.model.save(folder / name)
         # Other tools look for `model_file`, which may become another one for them; this one is ours.
         own = {"file": name, "kind": fitted.model.kind}
         files[component] = {"model_file": name, "features": fitted.features, "fe_files": []} | own
+        graph_file = f"{component}{GRAPH}"
         try:
             graph = fitted.model.graph(len(fitted.features))
         except NoGraph as error:
-            refused[f"{component}{GRAPH}"] = str(error)
+            refused[graph_file] = str(error)
             continue
         about = {"features": json.dumps(fitted.features), "component": component, "unit": "W"}
         for key, value in about.items():
             graph.metadata_props.add(key=key, value=value)
-        (folder / f"{component}{GRAPH}").write_bytes(graph.SerializeToString(deterministic=True))
-    write_json(folder / f"{model.name}.json", files)
-    return refused
+        (folder / graph_file).write_bytes(graph.SerializeToString(deterministic=True))
+        files[component]["graph_file"] = graph_file
+    return files, refused
 
 
 def load_model(path: Path) -> PowerModel:

@@ -32,6 +32,7 @@ _OF_TRAINING = (
     "additivity_error",
     "attribution",
     "previous",
+    "refused_formats",
 )
 
 

@@ -21,7 +21,9 @@ from kepler_train.collect.samples import schema, table, window_of
 from kepler_train.collect.schedule import Schedule
 from kepler_train.export.database import copy_pipeline, held_out_errors
 from kepler_train.export.layout import export_model
+from kepler_train.export.report import write_report
 from kepler_train.isolate.isolation import isolated_node
+from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.models import load_model
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import Scenario, run_nodes
@@ -264,3 +266,16 @@ def test_a_copy_has_pickles_on_request_and_still_loads(work: Path, tmp_path: Pat
         for path in (folder, folder.with_name(f"{folder.name}.zip")):
             np.testing.assert_array_equal(load_model(path).predict(rows)["dram"], own)
     assert held_out_errors(tmp_path / "mine").equals(held_out_errors(work / "mine"))
+
+
+def test_the_report_names_formats_that_were_left_out(work: Path, tmp_path: Path) -> None:
+    spec = RunSpec.model_validate_json((work / "mine/train_arguments.json").read_bytes())
+    isolation = Isolation.model_validate_json((work / "scratch/isolate" / ISOLATION).read_bytes())
+    judged = json.loads((work / "scratch/evaluate/evaluation.json").read_text())
+    part = f"{SOURCE}/AbsPower/Basic/LinearRegressionTrainer"
+    for refused, lines in ({}, 0), ({"dram.onnx": "it gives 3 W where 2 W are right"}, 1):
+        judged["models"][part]["training"]["refused_formats"] = refused
+        write_report(tmp_path / "README.md", spec, judged, isolation, "a/run")
+        report = (tmp_path / "README.md").read_text()
+        assert report.count("## Formats that were left out") == lines
+        assert report.count(f"- {part}: dram.onnx, because it gives 3 W where 2 W are right\n") == lines
