@@ -119,6 +119,8 @@ def read_model(path: Path) -> tuple[PowerModel, dict[str, Any]]:
                 component: _component(folder, entry, vouched)
                 for component, entry in read_json(_vouched(folder, metadata["model_file"], vouched)).items()
             }
+            if not components:
+                raise KeyError("a component")
             return PowerModel(metadata["trainer"], metadata["node_type"], components), metadata
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path} is not a model: {error} is missing or wrong.") from None
@@ -126,6 +128,8 @@ def read_model(path: Path) -> tuple[PowerModel, dict[str, Any]]:
 
 def _component(folder: Path, entry: Mapping[str, Any], vouched: set[str]) -> Fitted:
     features = entry["features"]
+    if not isinstance(features, list) or not features or not all(isinstance(name, str) for name in features):
+        raise TypeError("a list of features")
     return Fitted(features, load_component(entry["kind"], _vouched(folder, entry["file"], vouched), len(features)))
 
 

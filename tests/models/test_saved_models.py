@@ -278,6 +278,31 @@ def test_metadata_that_say_something_else_are_refused(
         assert str(path) in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"package": {}},
+        {"package": []},
+        {"package": {"kind": "linear", "file": "package.json", "features": 2}},
+        {"package": {"kind": "linear", "file": "package.json", "features": []}},
+        {"package": {"kind": "linear", "file": "package.json", "features": [["cpu_cycles"], ["x"]]}},
+        {"package": {"kind": "linear", "file": "package.json", "features": ["cpu_cycles"]}},
+        {"package": {"kind": "linear", "file": "/etc/passwd", "features": FEATURES}},
+        {"package": {"kind": "linear", "file": ["package.json"], "features": FEATURES}},
+        {"package": {"kind": ["linear"], "file": "package.json", "features": FEATURES}},
+        {"package": {"kind": "trees", "file": "package.json", "features": FEATURES}},
+        {"package": {"kind": "estimator", "file": "package.json", "features": FEATURES}},
+        {"package": {"kind": "curve", "file": "package.json", "features": FEATURES}},
+    ],
+)
+def test_a_list_of_other_files_is_refused_in_a_sentence(content: dict[str, object], folder: Path) -> None:
+    (folder / f"{LINEAR}_3.json").write_text(json.dumps(content))
+    write_sums(folder)
+    with pytest.raises(UserError, match=str(folder)):
+        load_model(folder)
+
+
 def test_a_kind_of_a_later_version_is_named(folder: Path) -> None:
     file = folder / f"{LINEAR}_3.json"
     file.write_text(file.read_text().replace('"linear"', '"quantum"'))
