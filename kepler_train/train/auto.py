@@ -66,8 +66,11 @@ auto = AutoTrainer  # by the name that users know
 
 def by_error(data: TrainingSet, count: int, max_rows: int) -> list[Trainer]:
     """All trainers that can be chosen, the one with the least held-out error (W) first."""
+    splits = list(folds(data, count))
+    if not splits:  # too few rows to hold any out
+        return [LinearRegressionTrainer()]
     errors: dict[str, list[float]] = {one.name: [] for one in _candidates(additive=not data.intercept)}
-    for inside, outside in folds(data, count):
+    for inside, outside in splits:
         rows = subsample(data.take(inside), max_rows)
         for name in list(errors):
             try:
@@ -79,7 +82,7 @@ def by_error(data: TrainingSet, count: int, max_rows: int) -> list[Trainer]:
             errors[name].append(float(np.abs(model.predict(data.X[outside]) - data.y[outside]).mean()))
     if not errors:
         raise DataError(f"No trainer can learn {data.component} from {len(data)} rows.")
-    return [trainer(name) for name in sorted(errors, key=lambda name: float(np.mean(errors[name] or [0.0])))]
+    return [trainer(name) for name in sorted(errors, key=lambda name: float(np.mean(errors[name])))]
 
 
 def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
@@ -95,7 +98,7 @@ def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
         block = np.arange(len(data)) * count // len(data)
     for number in range(count):
         held = block == number
-        near = np.convolve(held, np.ones(2 * _GAP + 1), mode="same") > 0
+        near = np.convolve(held, np.ones(2 * _GAP + 1))[_GAP : _GAP + len(data)] > 0
         inside, outside = np.flatnonzero(~near), np.flatnonzero(held)
         if len(inside) and len(outside):
             yield inside, outside

@@ -97,6 +97,12 @@ def test_a_trainer_that_breaks_down_is_not_chosen_and_named(
     assert "PiecewiseLinearTrainer is left out for package: ZeroDivisionError: by zero" in "".join(capsys.readouterr())
 
 
+def test_rows_that_are_too_few_to_hold_any_out_get_a_line() -> None:
+    X = work(4)
+    model = AutoTrainer().fit(training_rows(X, straight(X)))
+    np.testing.assert_allclose(model.predict(X), straight(X), rtol=1e-6)
+
+
 @pytest.mark.usefixtures("few")
 def test_the_same_rows_and_seed_give_the_same_model() -> None:
     X = work(120)
