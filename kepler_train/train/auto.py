@@ -51,7 +51,7 @@ class AutoTrainer:
         if np.ptp(data.y) == 0:  # there is nothing to choose by
             return LinearRegressionTrainer().fit(data)
         settings = catalog().trainer(self.name).settings
-        ranked = by_error(data, settings["folds"], settings["max_rows"])
+        ranked = by_error(data, settings["folds"], settings["rows_to_choose_by"])
         best = ranked[: settings["best"]] if data.intercept else ranked[:1]
         self.chosen[data.component] = [one.name for one in best]
         models = [one.fit(data) for one in best]
