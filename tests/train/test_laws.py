@@ -84,7 +84,7 @@ def test_polynomial_finds_squares_and_products() -> None:
 
     model = trainer("PolynomialRegressionTrainer").fit(training_rows(x, watts(x)))
     more = np.array([[2000.0, 9e9], [8000.0, 18e9], [0.0, 0.0]])
-    np.testing.assert_allclose(model.predict(more), [20 + 5 + 7.5 + 2.5, 20 + 20 + 120 + 20, 20], rtol=1e-6)
+    np.testing.assert_allclose(model.predict(more), [20 + 5 + 7.5 + 2.5, 20 + 20 + 120 + 20, 20], rtol=1e-9)
 
 
 def test_neighbours_say_the_mean_of_the_six_nearest() -> None:
@@ -218,9 +218,7 @@ def test_a_part_of_the_rows_is_drawn_by_the_seed_and_said() -> None:
     assert subsample(data, 1000) is data
     assert subsample_note("SVRRegressorTrainer", 750) is None
     assert subsample_note("XgboostFitTrainer", 10**9) is None
-    assert "SVRRegressorTrainer looks at 750 of 24,000 rows" in (
-        subsample_note("SVRRegressorTrainer", 24_000) or ""
-    )
+    assert "SVRRegressorTrainer looks at 750 of 24,000 rows" in (subsample_note("SVRRegressorTrainer", 24_000) or "")
 
 
 def test_support_vectors_of_a_part_are_as_good_as_of_all_rows() -> None:
