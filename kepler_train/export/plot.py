@@ -40,8 +40,8 @@ def plot_held_out(held_out: Mapping[str, pd.DataFrame], file: Path) -> None:
     colours = {name: plt.get_cmap("tab20")(number % 20) for number, name in enumerate(workloads)}
     for axis, (part, component, points) in zip(axes.flat, panels, strict=False):
         own = points.iloc[:: max(1, len(points) // _POINTS)]
-        for workload, dots in own.groupby("workload", observed=True):
-            axis.scatter(dots["measured"], dots["predicted"], s=8, color=colours[workload], alpha=0.6, linewidths=0)
+        shades = [colours[workload] for workload in own["workload"]]
+        axis.scatter(own["measured"], own["predicted"], s=8, c=shades, alpha=0.6, linewidths=0)
         top = float(max(own["measured"].max(), own["predicted"].max())) * 1.05 or 1.0
         axis.plot([0, top], [0, top], color="0.4", linewidth=0.8)
         axis.set(xlim=(0, top), ylim=(0, top), xlabel=f"measured {component} power (W)", ylabel="predicted (W)")

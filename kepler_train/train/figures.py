@@ -107,8 +107,9 @@ def _pieces(held_out: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.i
 
 
 def window_seconds(held_out: pd.DataFrame) -> float:
-    """The length of the windows behind held-out rows (s)."""
-    rows = held_out[["node", "time", "workload"]].drop_duplicates(["node", "time"])
+    """The length of the windows behind held-out rows (s): blocks of time hold every row of a component once."""
+    one = held_out["component"] == held_out["component"].iloc[0]
+    rows = held_out.loc[one & (held_out["protocol"] == Protocol.BLOCKED), ["node", "time", "workload"]]
     return Windows.of(rows.sort_values(["node", "time"])).seconds
 
 
