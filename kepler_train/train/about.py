@@ -15,7 +15,7 @@ from kepler_train.extract.lags import without_lag
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.spec import RunSpec
-from kepler_train.train.protocols import Windows, gap_of
+from kepler_train.train.protocols import BLOCK, Windows, gap_of
 from kepler_train.train.subsample import subsample_note
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.training_set import TrainingSet
@@ -26,7 +26,9 @@ def about_rows(rows: pd.DataFrame, trainer: Trainer, sets: Mapping[str, Training
     workloads = rows["workload"].value_counts(sort=False)
     constant = {name: float(data.y[0]) for name, data in sets.items() if np.ptp(data.y) == 0}
     notes = [f"{name} is {watts:g} W in every row: there is nothing to learn of it" for name, watts in constant.items()]
-    if len(set(workloads.index) - {IDLE}) < 2:
+    if all(str(name).startswith(BLOCK) for name in workloads.index):
+        notes.append("no schedule is known: blocks of time stand for loads, and unseen load is the same as blocked")
+    elif len(set(workloads.index) - {IDLE}) < 2:
         notes.append("there is one workload only: how wrong the model is under another is not known")
     if part := subsample_note(trainer.name, len(rows)):
         notes.append(part)

@@ -26,6 +26,8 @@ Rows = npt.NDArray[np.intp]
 
 # Windows between training rows and held-out rows: what a meter or a fan still remembers, and more than any lag.
 GAP = 4
+# What stands for a workload where no schedule is known.
+BLOCK = "block "
 # The share of the rows of a node, the first ones, that forward in time learns from.
 FORWARD = 0.7
 
@@ -146,4 +148,4 @@ def workloads_or_blocks(frame: pd.DataFrame, folds: int) -> pd.DataFrame:
     known = frame["workload"] != ""
     if known.any():
         return frame[known].reset_index(drop=True)
-    return frame.assign(workload=[f"block {number + 1}" for number in Windows.of(frame).blocks(folds)])
+    return frame.assign(workload=[f"{BLOCK}{number + 1}" for number in Windows.of(frame).blocks(folds)])

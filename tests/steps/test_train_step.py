@@ -36,6 +36,12 @@ def test_a_model_says_what_it_was_made_of_and_how_it_was_judged(tmp_path: Path) 
     assert found["notes"] == ["uncore is 0 W in every row: there is nothing to learn of it"]
 
 
+def test_without_a_schedule_it_says_that_blocks_stand_for_loads(tmp_path: Path) -> None:
+    found = trained(labelled_rows(100).assign(workload=""), tmp_path)
+    assert found["workloads"] == {f"block {number}": 20 for number in range(1, 6)}
+    assert any(note.startswith("no schedule is known: blocks of time stand for loads") for note in found["notes"])
+
+
 def test_its_interval_and_its_hull_are_those_of_every_component(tmp_path: Path) -> None:
     rows = labelled_rows(240)
     chance = np.random.default_rng(5)
