@@ -93,7 +93,8 @@ def _line(row: Standing) -> str:
         cells += [f"± {_figure(interval['mean_width'] / 2)} ({covered})"]
     else:
         cells += ["–"]
-    return f"| {' | '.join(cells)} |"
+    escaped = (cell.replace("|", r"\|") for cell in cells)  # a load may have any name
+    return f"| {' | '.join(escaped)} |"
 
 
 def _error(figures: Mapping[str, Any], unit: str = "") -> str:

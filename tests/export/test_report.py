@@ -1,0 +1,100 @@
+"""The report on an evaluation: what stands where, and what is not hidden."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kepler_train.export.report import write_report
+from kepler_train.export.standings import best_parts, tables
+from kepler_train.isolate.outcome import Isolation
+from kepler_train.spec import RunSpec
+from kepler_train.steps.evaluate import judge
+from kepler_train.train.figures import all_figures
+
+WINDOW = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T01:00:00Z"}
+FAMILY = "rapl-sysfs/AbsPower/BPFOnly"
+
+
+def held_out(error: float, load: str = "cpu") -> pd.DataFrame:
+    """Rows of two loads under all protocols, all off by `error` W."""
+    times = pd.date_range("2026-11-14", periods=20, freq="3s", tz="UTC")
+    rows = pd.DataFrame({"time": times, "node": "a", "workload": np.repeat([load, "vm"], 10), "component": "package"})
+    rows = rows.assign(measured=50.0, predicted=50.0 + error, mean=60.0)
+    names = ("shuffled", "blocked", "leave-one-workload-out", "forward")
+    return pd.concat([rows.assign(protocol=name) for name in names], ignore_index=True)
+
+
+def evaluation(spec: RunSpec, errors: dict[str, float], load: str = "cpu") -> dict[str, Any]:
+    about = {
+        "rows": 20,
+        "workloads": {load: 10, "vm": 10},
+        "evaluation": {"folds": 5, "gap_windows": 4, "window_seconds": 3.0},
+        "notes": ["core is 0 W in every row: there is nothing to learn of it"],
+    }
+    models = {
+        f"{FAMILY}/{name}": judge(held_out(error, load), spec) | {"training": about} for name, error in errors.items()
+    }
+    trivial = {"mean": all_figures(held_out(0, load), 1.0, "mean")}
+    missing = {f"{FAMILY}/Broken": "Broken cannot learn package: a | b."}
+    return json.loads(json.dumps({"models": models, "baselines": {FAMILY: trivial}, "missing": missing}))
+
+
+@pytest.fixture
+def spec() -> RunSpec:
+    return RunSpec.model_validate({"pipeline": "mine", **WINDOW})
+
+
+def written(tmp_path: Path, spec: RunSpec, found: dict[str, Any]) -> list[str]:
+    none = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
+    write_report(tmp_path / "README.md", spec, found, none, "mine/run")
+    return (tmp_path / "README.md").read_text().splitlines()
+
+
+def test_the_best_comes_first_and_a_model_that_is_worse_than_the_mean_comes_after_it(
+    tmp_path: Path, spec: RunSpec
+) -> None:
+    found = evaluation(spec, {"Poor": 12.0, "Good": -1.0, "Fair": 4.0})
+    (table,) = tables(found)
+    assert [row.trainer for row in table.rows] == ["Good", "Fair", "the mean power", "Poor"]
+    assert best_parts(found) == [f"{FAMILY}/Good"]
+    lines = written(tmp_path, spec, found)
+    assert [line.split(" | ")[0] for line in lines if " | BPFOnly | " in line] == [
+        "| Good",
+        "| Fair",
+        "| *the mean power*",
+        "| Poor",
+    ]
+    good = next(line for line in lines if line.startswith("| Good |"))
+    assert "| 1.00 (2.0 %) |" in good
+    assert "| -2.0 % (cpu) |" in good  # 50 W for 30 s, said to be 49
+
+
+def test_of_many_models_eight_are_seen_at_once_and_none_is_left_out(tmp_path: Path, spec: RunSpec) -> None:
+    lines = written(tmp_path, spec, evaluation(spec, {f"T{number:02}": 0.1 * number for number in range(20)}))
+    opened = lines.index("<details><summary>12 more</summary>")
+    names = [line.split(" | ")[0].strip("| ") for line in lines if " | BPFOnly | " in line]
+    assert sorted(names) == ["*the mean power*", *(f"T{number:02}" for number in range(20))]
+    assert [name for name in names if lines.index(next(x for x in lines if x.startswith(f"| {name} |"))) < opened][
+        :8
+    ] == [f"T{number:02}" for number in range(8)]
+
+
+def test_what_is_refused_or_not_trained_is_named_with_its_reason(tmp_path: Path, spec: RunSpec) -> None:
+    lines = written(tmp_path, spec, evaluation(spec, {"Poor": 12.0, "Lost": 120.0, "Good": 1.0}))
+    assert f"| {FAMILY}/Poor | 12.00 | 24.0 | blocked 12.0 W and 24.0 %, above 10 W and 20 % |" in lines
+    assert f"| {FAMILY}/Lost | 120.00 | 240.0 | blocked 120 W, above 100 |" in lines
+    assert f"| {FAMILY}/Good | 1.00 | 2.0 |" in lines
+    assert rf"| {FAMILY}/Broken | Broken cannot learn package: a \| b. |" in lines
+    assert "3 models were trained, 1 could not be; 1 pass the gate and are published." in lines
+    assert "**Note:** core is 0 W in every row: there is nothing to learn of it." in lines
+
+
+def test_a_load_of_any_name_breaks_no_table(tmp_path: Path, spec: RunSpec) -> None:
+    lines = written(tmp_path, spec, evaluation(spec, {"Good": 1.0}, load="a|b"))
+    assert r"1.00 (a\|b)" in next(line for line in lines if line.startswith("| Good |"))
