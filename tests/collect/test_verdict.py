@@ -152,7 +152,7 @@ def test_a_window_too_short_to_hold_rows_out_is_refused_only_for_training(tmp_pa
     samples = {metric: [series(one.values[:10], **one.labels) for one in many] for metric, many in node().items()}
     found = verdict(RunSpec(), written(tmp_path, samples))
     check_verdict(RunSpec(), found)
-    with pytest.raises(DataError, match=r"^9 whole scrape intervals are too few to train on, 16 are needed"):
+    with pytest.raises(DataError, match=r"^9 whole scrape intervals are too few to train on, 10 are needed"):
         check_verdict(RunSpec(), found, to_train=True)
 
 
