@@ -17,7 +17,7 @@ from kepler_train.local.state import Settings, home_folder
 from kepler_train.workspace import Run, open_store
 
 DAG = "train_rapl-sysfs_BPFOnly"
-_PROTOCOLS = ("shuffled", "blocked", "leave-one-workload-out")
+_PROTOCOLS = ("shuffled", "blocked", "leave-one-workload-out", "forward")
 
 
 class DemoFailed(KeplerTrainError):
