@@ -46,10 +46,11 @@ class Hull:
         """Which rows are further than `TOLERANCE` beyond the training rows in some direction, or not numbers."""
         X = rows[self.features].to_numpy(dtype=np.float64)
         inside, place = np.ones(len(X), dtype=bool), 0
-        for block in _projected(X / self.scale):
-            ends = slice(place, place + block.shape[1])
-            inside &= ((block >= self.low[ends] - TOLERANCE) & (block <= self.high[ends] + TOLERANCE)).all(axis=1)
-            place = ends.stop
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond all numbers is outside too
+            for block in _projected(X / self.scale):
+                ends = slice(place, place + block.shape[1])
+                inside &= ((block >= self.low[ends] - TOLERANCE) & (block <= self.high[ends] + TOLERANCE)).all(axis=1)
+                place = ends.stop
         return ~inside
 
     def as_dict(self) -> dict[str, Any]:
