@@ -1,10 +1,13 @@
-"""Rows for a trainer, from a matrix."""
+"""Rows for trainers: from a matrix, or of a node whose law is known."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from kepler_train.train.training_set import TrainingSet
+
+FEATURES = ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
 
 
 def training_rows(
@@ -30,4 +33,21 @@ def training_rows(
         main,
         intercept,
         seed,
+    )
+
+
+def node_rows(count: int, workloads: list[str]) -> pd.DataFrame:
+    """Rows of one node under `workloads` in turn: package = 20 + 0.03·cpu + 0.002·cache W; uncore is always 0."""
+    chance = np.random.default_rng(0)
+    cpu, cache = chance.uniform(0, 4000, count), chance.uniform(0, 9000, count)
+    return pd.DataFrame(
+        {
+            "time": pd.date_range("2026-11-14", periods=count, freq="15s", tz="UTC"),
+            "node": "a",
+            "workload": [workloads[row * len(workloads) // count] for row in range(count)],
+            "bpf_cpu_time_ms": cpu,
+            "bpf_page_cache_hit": cache,
+            "package": 20 + 0.03 * cpu + 0.002 * cache,
+            "uncore": 0.0,
+        }
     )

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from kepler_train.catalog import catalog
 from kepler_train.collect.schedule import IDLE
@@ -21,14 +20,10 @@ from kepler_train.models import ComponentModel, NarrowModel
 from kepler_train.models.middle import MiddleModel
 from kepler_train.models.parts import Part
 from kepler_train.train.linear import LinearRegressionTrainer
+from kepler_train.train.protocols import GAP, Rows
 from kepler_train.train.subsample import subsample
 from kepler_train.train.trainer import TRAINERS, Trainer, trainer
 from kepler_train.train.training_set import TrainingSet
-
-Rows = npt.NDArray[np.intp]
-
-# Windows between the rows that a fold learns from and those it is judged by.
-_GAP = 4
 
 
 class AutoTrainer:
@@ -98,7 +93,7 @@ def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
         block = np.arange(len(data)) * count // len(data)
     for number in range(count):
         held = block == number
-        near = np.convolve(held, np.ones(2 * _GAP + 1))[_GAP : _GAP + len(data)] > 0
+        near = np.convolve(held, np.ones(2 * GAP + 1))[GAP : GAP + len(data)] > 0
         inside, outside = np.flatnonzero(~near), np.flatnonzero(held)
         if len(inside) and len(outside):
             yield inside, outside

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.collect.schedule import IDLE
+from kepler_train.train.training_set import times_of
 
 Rows = npt.NDArray[np.intp]
 
@@ -78,12 +79,7 @@ class Windows:
     @classmethod
     def of(cls, frame: pd.DataFrame) -> Windows:
         """The windows of a frame that is sorted by node and time."""
-        times = (frame["time"] - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-        return cls(
-            pd.factorize(frame["node"])[0],
-            np.asarray(times, dtype=np.float64),
-            frame["workload"].to_numpy(dtype=object),
-        )
+        return cls(pd.factorize(frame["node"])[0], times_of(frame), frame["workload"].to_numpy(dtype=object))
 
     @property
     def seconds(self) -> float:

@@ -57,9 +57,14 @@ def training_set(
         frame[features].to_numpy(dtype=np.float64),
         frame[column].to_numpy(dtype=np.float64),
         frame["workload"].to_numpy(dtype=object),
-        np.asarray((frame["time"] - _EPOCH).dt.total_seconds(), dtype=np.float64),
+        times_of(frame),
         component,
         features.index(main) if main in features else 0,
         intercept,
         seed,
     )
+
+
+def times_of(frame: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """When the window of each row ended (s since 1970)."""
+    return np.asarray((frame["time"] - _EPOCH).dt.total_seconds(), dtype=np.float64)

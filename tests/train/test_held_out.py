@@ -7,31 +7,13 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from fitting import FEATURES, node_rows
 
 from kepler_train.errors import DataError, UserError
 from kepler_train.models import ComponentModel, LinearModel
 from kepler_train.train.held_out import held_out
 from kepler_train.train.linear import LinearRegressionTrainer
 from kepler_train.train.training_set import TrainingSet, training_set
-
-FEATURES = ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
-
-
-def rows(count: int, workloads: list[str]) -> pd.DataFrame:
-    """Rows of one node under `workloads` in turn: package = 20 + 0.03·cpu + 0.002·cache W; uncore is always 0."""
-    chance = np.random.default_rng(0)
-    cpu, cache = chance.uniform(0, 4000, count), chance.uniform(0, 9000, count)
-    return pd.DataFrame(
-        {
-            "time": pd.date_range("2026-11-14", periods=count, freq="15s", tz="UTC"),
-            "node": "a",
-            "workload": [workloads[row * len(workloads) // count] for row in range(count)],
-            "bpf_cpu_time_ms": cpu,
-            "bpf_page_cache_hit": cache,
-            "package": 20 + 0.03 * cpu + 0.002 * cache,
-            "uncore": 0.0,
-        }
-    )
 
 
 def sets(frame: pd.DataFrame, *components: str, intercept: bool = True) -> dict[str, TrainingSet]:
@@ -51,19 +33,19 @@ class Recording(LinearRegressionTrainer):
 
 
 def test_too_few_rows_to_hold_any_out_are_refused() -> None:
-    data = rows(15, ["cpu"])
+    data = node_rows(15, ["cpu"])
     with pytest.raises(DataError, match="15 rows are too few to hold out 8 parts"):
         held_out(LinearRegressionTrainer(), data, sets(data, "package"), 8)
 
 
 def test_one_workload_alone_is_judged_by_time_but_not_as_an_unseen_load() -> None:
-    data = rows(64, ["idle", "cpu"])
+    data = node_rows(64, ["idle", "cpu"])
     found = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 8)
     assert found["protocol"].unique().tolist() == ["shuffled", "blocked", "forward"]
 
 
 def test_every_row_is_held_out_once_by_each_protocol_and_idle_never_as_a_load() -> None:
-    data = rows(96, ["idle", "cpu", "vm"])
+    data = node_rows(96, ["idle", "cpu", "vm"])
     found = held_out(LinearRegressionTrainer(), data, sets(data, "package", "uncore"), 8)
     counted = found.groupby(["protocol", "component"])["time"].agg(["size", "nunique"])
     for protocol, expected in (("shuffled", 96), ("blocked", 96), ("leave-one-workload-out", 64), ("forward", 28)):
@@ -72,7 +54,7 @@ def test_every_row_is_held_out_once_by_each_protocol_and_idle_never_as_a_load() 
 
 
 def test_splits_that_are_alike_are_fitted_once_and_a_constant_component_once_in_all() -> None:
-    data = rows(100, [f"block {number}" for number in range(1, 6)])
+    data = node_rows(100, [f"block {number}" for number in range(1, 6)])
     Recording.fits.clear()
     found = held_out(Recording(), data, sets(data, "package", "uncore"), 5)
     fits = pd.DataFrame(Recording.fits, columns=["component", "rows"])
@@ -83,7 +65,7 @@ def test_splits_that_are_alike_are_fitted_once_and_a_constant_component_once_in_
 
 
 def test_trivial_models_stand_beside_it_on_the_same_rows() -> None:
-    data = rows(40, ["cpu", "vm"]).assign(package=lambda own: 20 + 0.03 * own["bpf_cpu_time_ms"])
+    data = node_rows(40, ["cpu", "vm"]).assign(package=lambda own: 20 + 0.03 * own["bpf_cpu_time_ms"])
     data.loc[28:, "package"] += 9.0
     forward = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5).query("protocol == 'forward'")
     assert len(forward) == 12
@@ -93,7 +75,7 @@ def test_trivial_models_stand_beside_it_on_the_same_rows() -> None:
 
 
 def test_trivial_dynamic_power_is_nothing_without_work() -> None:
-    data = rows(40, ["cpu", "vm"]).assign(package=lambda own: 0.03 * own["bpf_cpu_time_ms"])
+    data = node_rows(40, ["cpu", "vm"]).assign(package=lambda own: 0.03 * own["bpf_cpu_time_ms"])
     found = held_out(LinearRegressionTrainer(), data, sets(data, "package", intercept=False), 5)
     assert (found["cpu_time"] / found["measured"]).tolist() == pytest.approx([1.0] * len(found))
 
@@ -108,7 +90,7 @@ class Broken(LinearRegressionTrainer):
 
 
 def test_a_trainer_that_breaks_down_is_named_in_one_sentence() -> None:
-    data = rows(40, ["cpu"])
+    data = node_rows(40, ["cpu"])
     with pytest.raises(DataError, match=r"^Broken cannot learn package from \d+ rows of 2 features: ZeroDivisionError"):
         held_out(Broken(), data, sets(data, "package"), 5)
 
@@ -124,7 +106,7 @@ class Rising(LinearRegressionTrainer):
 
 
 def test_a_prediction_beyond_all_numbers_is_judged_and_one_that_is_none_fails_alone() -> None:
-    data = rows(40, ["cpu", "vm"])
+    data = node_rows(40, ["cpu", "vm"])
     found = held_out(Rising(float("inf")), data, sets(data, "package"), 5)
     assert found["predicted"].unique().tolist() == [1e9]
     with pytest.raises(DataError, match="LinearRegressionTrainer has no number for some rows of package"):
@@ -132,7 +114,7 @@ def test_a_prediction_beyond_all_numbers_is_judged_and_one_that_is_none_fails_al
 
 
 def test_several_cores_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = rows(60, ["cpu", "vm", "cache"])
+    data = node_rows(60, ["cpu", "vm", "cache"])
     one = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5)
     monkeypatch.setenv("KEPLER_TRAIN_CORES", "3")
     pd.testing.assert_frame_equal(one, held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5))
@@ -141,6 +123,6 @@ def test_several_cores_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("cores", ["0", "all", "-1", "1.5"])
 def test_a_number_of_cores_that_is_none_is_refused(cores: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEPLER_TRAIN_CORES", cores)
-    data = rows(60, ["cpu"])
+    data = node_rows(60, ["cpu"])
     with pytest.raises(UserError, match="KEPLER_TRAIN_CORES"):
         held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5)

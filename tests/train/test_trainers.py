@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fitting import training_rows
+from fitting import FEATURES, node_rows, training_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,25 +17,6 @@ from kepler_train.train.additivity import additivity_error
 from kepler_train.train.linear import LinearRegressionTrainer
 from kepler_train.train.trainer import TRAINERS, trainer
 from kepler_train.train.xgboost import XgboostFitTrainer
-
-FEATURES = ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
-
-
-def rows(count: int, workloads: list[str], seed: int = 0) -> pd.DataFrame:
-    """Rows of one node under `workloads` in turn: package = 20 + 0.03·cpu + 0.002·cache W; uncore is always 0."""
-    chance = np.random.default_rng(seed)
-    cpu, cache = chance.uniform(0, 4000, count), chance.uniform(0, 9000, count)
-    return pd.DataFrame(
-        {
-            "time": pd.date_range("2026-11-14", periods=count, freq="15s", tz="UTC"),
-            "node": "a",
-            "workload": [workloads[row * len(workloads) // count] for row in range(count)],
-            "bpf_cpu_time_ms": cpu,
-            "bpf_page_cache_hit": cache,
-            "package": 20 + 0.03 * cpu + 0.002 * cache,
-            "uncore": 0.0,
-        }
-    )
 
 
 @pytest.mark.parametrize("bias", [0.0, 20.0])
@@ -89,14 +70,14 @@ def test_trees_follow_a_curve_and_stay_flat_beyond_it() -> None:
 
 
 def test_the_same_seed_gives_the_same_trees() -> None:
-    data = rows(200, ["cpu"])
+    data = node_rows(200, ["cpu"])
     X, y = data[FEATURES].to_numpy(), data["package"].to_numpy()
     first, second = (XgboostFitTrainer().fit(training_rows(X, y, intercept=True, seed=3)).predict(X) for _ in range(2))
     assert (first == second).all()
 
 
 def test_linear_adds_up_and_trees_do_not(tmp_path: Path) -> None:
-    data = rows(200, ["cpu"])
+    data = node_rows(200, ["cpu"])
     X, y = data[FEATURES].to_numpy(), 2 * data["bpf_cpu_time_ms"].to_numpy() ** 0.5  # W, and no straight line
     halves = pd.concat([data.assign(bpf_cpu_time_ms=data["bpf_cpu_time_ms"] / 2, container=name) for name in "xy"])
     halves["bpf_page_cache_hit"] /= 2
