@@ -8,17 +8,19 @@ of them has seen, because their errors differ there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from kepler_train.catalog import catalog
+from kepler_train.catalog.own_trainers import own_trainers
 from kepler_train.collect.schedule import IDLE
-from kepler_train.errors import DataError
+from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.models import ComponentModel, NarrowModel
 from kepler_train.models.middle import MiddleModel
-from kepler_train.models.parts import Part
+from kepler_train.models.parts import Part, read_parts
 from kepler_train.train.linear import LinearRegressionTrainer
 from kepler_train.train.protocols import GAP, Rows
 from kepler_train.train.subsample import subsample
@@ -38,18 +40,13 @@ class AutoTrainer:
     continues: ClassVar[bool] = False
     lags: ClassVar[int] = 1
 
-    def __init__(self) -> None:
-        self.chosen: dict[str, list[str]] = {}  # of the last fit of each component
-
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:  # noqa: ARG002
         """Choose, then fit each of the best to all rows."""
         if np.ptp(data.y) == 0:  # there is nothing to choose by
             return LinearRegressionTrainer().fit(data)
         settings = catalog().trainer(self.name).settings
         ranked = by_error(data, settings["folds"], settings["rows_to_choose_by"])
-        best = ranked[: settings["best"]] if data.intercept else ranked[:1]
-        self.chosen[data.component] = [one.name for one in best]
-        models = [one.fit(data) for one in best]
+        models = _fitted(ranked, data, settings["best"] if data.intercept else 1)
         if not data.intercept:
             return models[0]
         aside = min(settings["aside"], (len(models) - 1) // 2)
@@ -64,20 +61,17 @@ def by_error(data: TrainingSet, count: int, max_rows: int) -> list[Trainer]:
     splits = list(folds(data, count))
     if not splits:  # too few rows to hold any out
         return [LinearRegressionTrainer()]
-    errors: dict[str, list[float]] = {one.name: [] for one in _candidates(additive=not data.intercept)}
+    candidates = {one.name: one for one in _candidates(data)}
+    errors: dict[str, list[float]] = {name: [] for name in candidates}
     for inside, outside in splits:
         rows = subsample(data.take(inside), max_rows)
         for name in list(errors):
             try:
-                model = trainer(name).fit(rows)
+                errors[name].append(_error(candidates[name].fit(rows), data.take(outside)))
             except Exception as error:  # a trainer that breaks down is not chosen
-                warn(f"auto: {name} is left out for {data.component}: {type(error).__name__}: {error}")
+                _left_out(name, data, error)
                 del errors[name]
-                continue
-            errors[name].append(float(np.abs(model.predict(data.X[outside]) - data.y[outside]).mean()))
-    if not errors:
-        raise DataError(f"No trainer can learn {data.component} from {len(data)} rows.")
-    return [trainer(name) for name in sorted(errors, key=lambda name: float(np.mean(errors[name])))]
+    return [candidates[name] for name in sorted(errors, key=lambda name: float(np.mean(errors[name])))]
 
 
 def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
@@ -99,7 +93,48 @@ def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
             yield inside, outside
 
 
-def _candidates(*, additive: bool) -> list[Trainer]:
-    """Trainers of the columns there are; what a user adds is asked for by name."""
-    found = [trainer(name) for name in TRAINERS if name != AutoTrainer.name]
-    return [one for one in found if one.lags == 0 and (one.additive or not additive)]
+def _candidates(data: TrainingSet) -> Iterator[Trainer]:
+    """Trainers of the columns there are, those of this version and those that users added."""
+    for name in [*TRAINERS, *own_trainers()]:
+        try:
+            one = trainer(name) if name != AutoTrainer.name else None
+        except UserError as error:  # the file of a user
+            _left_out(name, data, error)
+            continue
+        if one and one.lags == 0 and (one.additive or data.intercept):
+            yield one
+
+
+def _fitted(ranked: list[Trainer], data: TrainingSet, count: int) -> list[ComponentModel | NarrowModel]:
+    """The models of the first so many trainers that can learn from all rows."""
+    models: list[ComponentModel | NarrowModel] = []
+    for one in ranked:
+        if len(models) == count:
+            break
+        try:
+            model = one.fit(data)
+            if one.name not in TRAINERS:
+                _check_readable(model, one.name, len(data.features))
+            models.append(model)
+        except Exception as error:
+            _left_out(one.name, data, error)
+    if not models:
+        raise DataError(f"No trainer can learn {data.component} from {len(data)} rows.")
+    return models
+
+
+def _check_readable(model: ComponentModel | NarrowModel, name: str, features: int) -> None:
+    """Refuse a model of a user's trainer that cannot be read back: the others would be lost with it."""
+    read_parts({"parts": [Part.of(model, features).written()]}, Path(name), features)
+
+
+def _error(model: ComponentModel | NarrowModel, held: TrainingSet) -> float:
+    """Mean absolute error (W) on rows that it did not see."""
+    said = model.predict(held.X)
+    if said.shape != held.y.shape or not np.isfinite(said).all():
+        raise ValueError("it does not say one number of watts for each row")
+    return float(np.abs(said - held.y).mean())
+
+
+def _left_out(name: str, data: TrainingSet, error: Exception) -> None:
+    warn(f"auto: {name} is left out for {data.component}: {type(error).__name__}: {error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,71 @@ def test_a_trainer_that_breaks_down_is_not_chosen_and_named(
     model = AutoTrainer().fit(training_rows(X, straight(X)))
     assert len(model.parts) == 3
     assert "PiecewiseLinearTrainer is left out for package: ZeroDivisionError: by zero" in "".join(capsys.readouterr())
+
+
+OWN = """
+from sklearn.dummy import DummyRegressor
+import numpy as np
+from kepler_train.models import LinearModel
+
+class {name}:
+    name, additive, continues, lags = "{name}", {additive}, False, {lags}
+    def fit(self, data, before=None):
+        {body}
+"""
+KNOWS_THE_LAW = "return LinearModel(30.0 * data.intercept, np.array([8e-9, 0.01]), np.ones(2))"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes a trainer as users add it."""
+    monkeypatch.setenv("KEPLER_TRAIN_TRAINERS", str(tmp_path))
+
+    def write(name: str, body: str, *, additive: bool = True, lags: int = 0) -> None:
+        text = OWN.format(name=name, body=body, additive=additive, lags=lags)
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+
+    return write
+
+
+@pytest.mark.usefixtures("few")
+def test_trainers_that_users_add_are_chosen_among_too(own: Callable[..., None]) -> None:
+    own("OracleTrainer", KNOWS_THE_LAW)
+    own("PolarTrainer", KNOWS_THE_LAW, additive=False)
+    own("PastTrainer", KNOWS_THE_LAW, lags=1)
+    X = work(300)
+    noisy = straight(X) + np.random.default_rng(1).normal(0, 3, 300)  # the line that is fitted to it is another one
+    ranked = [one.name for one in by_error(training_rows(X, noisy), 5, 5000)]
+    assert ranked[:2] == ["OracleTrainer", "PolarTrainer"]
+    assert "PastTrainer" not in ranked  # windows before are auto's to give
+    dynamic = training_rows(X, noisy - 30, intercept=False)
+    assert [one.name for one in by_error(dynamic, 5, 5000)] == ["OracleTrainer", "LinearRegressionTrainer"]
+    assert AutoTrainer().fit(dynamic).predict(X[:1]) == straight(X)[:1] - 30
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("return LinearModel(np.nan, np.zeros(2), np.ones(2))", "does not say one number of watts for each row"),
+        ("return data.y[0]", "AttributeError"),
+        (")", "cannot be imported: SyntaxError"),
+        # Those that follow stand the choice, and fail at the end: they cannot be kept, or cannot learn from all rows.
+        ("return DummyRegressor().fit(data.X, data.y)", "'DummyRegressor' object has no attribute"),
+        ("return LinearModel(30.0 if len(data) < 100 else 1 / 0, np.zeros(2), np.ones(2))", "ZeroDivisionError"),
+    ],
+)
+def test_a_trainer_of_a_user_that_cannot_serve_is_left_out_and_named(
+    body: str, words: str, own: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    own("BadTrainer", body)
+    X = work(100)
+    model = AutoTrainer().fit(training_rows(X, straight(X)))
+    assert len(model.parts) == 4
+    (said,) = [line for line in capsys.readouterr().out.splitlines() if "BadTrainer" in line]
+    assert "auto: BadTrainer is left out for package: " in said
+    assert words in said
 
 
 def test_rows_that_are_too_few_to_hold_any_out_get_a_line() -> None:
