@@ -25,7 +25,7 @@ from kepler_train.steps.extract import CONTAINERS, NODE
 from kepler_train.steps.isolate import isolate_frames
 from kepler_train.steps.machines import ANY_NODE, write_machines
 from kepler_train.steps.pipeline import train_frames
-from kepler_train.steps.train import check_numbers
+from kepler_train.steps.training_rows import check_numbers
 from kepler_train.workspace import Figures
 
 # What --features may say instead of a list of columns.

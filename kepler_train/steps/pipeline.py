@@ -29,6 +29,7 @@ from kepler_train.steps.extract import CONTAINERS, NODE, extract_samples
 from kepler_train.steps.isolate import isolate_frames
 from kepler_train.steps.machines import ANY_NODE, write_machines
 from kepler_train.steps.train import train_part
+from kepler_train.steps.training_rows import Frames
 from kepler_train.workspace import Figures
 
 
@@ -132,11 +133,12 @@ def train_frames(
     evaluated.mkdir()
     trained: dict[str, Path] = {}
     failed: dict[str, str] = {}
+    frames = Frames(extracted, isolated, spec, features)
     for part in models_of(spec):
         folder = scratch / "train" / part
         folder.mkdir(parents=True)
         try:
-            train_part(extracted, isolated, part, spec, folder, features, kept)
+            train_part(frames, isolated, part, spec, folder, kept)
         except DataError as error:
             failed[part] = str(error)
         except KeplerTrainError:

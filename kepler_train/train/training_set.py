@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +12,6 @@ import pandas as pd
 
 from kepler_train.catalog import catalog
 from kepler_train.models.component import Matrix, Watts
-
-_EPOCH = pd.Timestamp(0, tz="UTC")
 
 
 @dataclass(frozen=True)
@@ -47,24 +46,33 @@ class TrainingSet:
         return replace(self, features=[self.features[column] for column in columns], X=self.X[:, columns], main=main)
 
 
+def training_sets(
+    frame: pd.DataFrame, features: list[str], power: Mapping[str, str], group: str, *, intercept: bool, seed: int
+) -> dict[str, TrainingSet]:
+    """The rows of a frame for each component, with the power (W) in its column to learn.
+
+    All trainers look at the same numbers, so no trainer may change them.
+    """
+    rows = frame[features].to_numpy(dtype=np.float64), frame["workload"].to_numpy(dtype=object), times_of(frame)
+    watts = {component: frame[column].to_numpy(dtype=np.float64, copy=True) for component, column in power.items()}
+    for numbers in (*rows, *watts.values()):
+        numbers.flags.writeable = False
+    X, workloads, times = rows
+    found = {}
+    for component, y in watts.items():
+        main = catalog().group(group).main_feature(component)
+        place = features.index(main) if main in features else 0
+        found[component] = TrainingSet(features, X, y, workloads, times, component, place, intercept, seed)
+    return found
+
+
 def training_set(
     frame: pd.DataFrame, features: list[str], component: str, column: str, group: str, *, intercept: bool, seed: int
 ) -> TrainingSet:
-    """The rows of a frame, with the power (W) in `column` to learn."""
-    main = catalog().group(group).main_feature(component)
-    return TrainingSet(
-        features,
-        frame[features].to_numpy(dtype=np.float64),
-        frame[column].to_numpy(dtype=np.float64),
-        frame["workload"].to_numpy(dtype=object),
-        times_of(frame),
-        component,
-        features.index(main) if main in features else 0,
-        intercept,
-        seed,
-    )
+    """The rows of a frame for one component."""
+    return training_sets(frame, features, {component: column}, group, intercept=intercept, seed=seed)[component]
 
 
 def times_of(frame: pd.DataFrame) -> npt.NDArray[np.float64]:
     """When the window of each row ended (s since 1970)."""
-    return np.asarray((frame["time"] - _EPOCH).dt.total_seconds(), dtype=np.float64)
+    return frame["time"].to_numpy(dtype="datetime64[ns]").astype(np.int64) / 1e9

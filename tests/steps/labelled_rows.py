@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+
+from kepler_train.spec import RunSpec
+from kepler_train.steps import train as step
+from kepler_train.steps.training_rows import training_rows
 
 SOURCE = "rapl-sysfs"
 
@@ -31,3 +37,9 @@ def labelled_rows(
             f"{SOURCE}/uncore_power": 0.0,
         }
     )
+
+
+def train_rows(frame: pd.DataFrame, run: RunSpec, part: str, out: Path, kept: Path | None = None) -> None:
+    """Train one model on rows of a node that has no containers."""
+    lags = step.windows_before(step.find_trainer(part.rpartition("/")[2]), part)
+    step.train_one(training_rows(frame, None, run, part, lags), out / "none", run, part, out, kept)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from labelled_rows import SOURCE, labelled_rows
+from labelled_rows import SOURCE, labelled_rows, train_rows
 
 from kepler_train.spec import RunSpec
 from kepler_train.steps.checkpoints import CHECKPOINTS, checkpoints, keep_checkpoints
-from kepler_train.steps.train import MODEL, train_one
+from kepler_train.steps.train import MODEL
 
 XGBOOST = f"{SOURCE}/AbsPower/BPFOnly/XgboostFitTrainer"
 FEATURES = {"package": ["bpf_cpu_time_ms", "bpf_page_cache_hit"]}
@@ -31,7 +31,7 @@ def trees(folder: Path) -> int:
 
 def trained(run: RunSpec, start: str, out: Path, kept: Path | None = None) -> Path:
     out.mkdir(parents=True)
-    train_one(labelled_rows(start=start), out / "none", None, run, XGBOOST, out, kept=kept)
+    train_rows(labelled_rows(start=start), run, XGBOOST, out, kept)
     return out
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from labelled_rows import SOURCE, labelled_rows
+from labelled_rows import SOURCE, labelled_rows, train_rows
 
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.publish.target import open_target
@@ -16,7 +16,7 @@ from kepler_train.publish.version import version_of
 from kepler_train.spec import RunSpec
 from kepler_train.steps.evaluate import EVALUATION, judge_models
 from kepler_train.steps.previous import BEST, keep_previous
-from kepler_train.steps.train import HELD_OUT, MODEL, train_one
+from kepler_train.steps.train import HELD_OUT, MODEL
 
 SGD = f"{SOURCE}/AbsPower/BPFOnly/SGDRegressorTrainer"
 LINEAR = f"{SOURCE}/AbsPower/BPFOnly/LinearRegressionTrainer"
@@ -31,7 +31,7 @@ def spec(day: int, **more: object) -> RunSpec:
 def trained(part: str, run: RunSpec, out: Path, kept: Path | None = None, rows: pd.DataFrame | None = None) -> Path:
     out.mkdir(parents=True)
     frame = labelled_rows(start=f"{run.window[0]:%Y-%m-%d}") if rows is None else rows
-    train_one(frame, out / "none", None, run, part, out, kept=kept)
+    train_rows(frame, run, part, out, kept)
     return out
 
 

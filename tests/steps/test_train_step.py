@@ -9,20 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from labelled_rows import SOURCE, labelled_rows
+from labelled_rows import SOURCE, labelled_rows, train_rows
 
 from kepler_train.errors import DataError
 from kepler_train.models.hull import Hull
 from kepler_train.models.interval import apply_interval
 from kepler_train.spec import RunSpec
-from kepler_train.steps.train import HELD_OUT, MODEL, train_one
+from kepler_train.steps.train import HELD_OUT, MODEL
 from kepler_train.train.linear import LinearRegressionTrainer
 
 PART = f"{SOURCE}/AbsPower/BPFOnly/LinearRegressionTrainer"
 
 
 def trained(rows: pd.DataFrame, out: Path, part: str = PART, **asked: Any) -> dict[str, Any]:
-    train_one(rows, out / "none", None, RunSpec(**asked), part, out)
+    train_rows(rows, RunSpec(**asked), part, out)
     found: dict[str, Any] = json.loads((out / MODEL / "metadata.json").read_text())
     return found
 
