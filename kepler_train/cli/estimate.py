@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kepler_train.cli import options as o
-from kepler_train.cli.files import frame_file, model_path, query_samples, scratch, table_path, whole_file
+from kepler_train.cli.files import frame_file, model_path, query_samples, table_path, whole_file
 from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 
@@ -89,9 +88,8 @@ def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: 
     if frame is not None:
         return rows_of_frame(frame, metadata, machine_id)
     given = {name: value for name, value in asked.items() if value}
-    with ExitStack() as stack:
-        samples, work = stack.enter_context(query_samples(data)), stack.enter_context(scratch())
-        return rows_of_query(samples, metadata, o.schedule_of(schedule), given, work)
+    with query_samples(data) as samples:
+        return rows_of_query(samples, metadata, o.schedule_of(schedule), given)
 
 
 def _off(rows: pd.DataFrame) -> str:

@@ -16,21 +16,20 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_train.catalog import Dialect, catalog
-from kepler_train.collect.health.clock import steps_by_energy
-from kepler_train.collect.health.refresh import refresh_of
 from kepler_train.collect.meters import Meter, meters_of, no_meters_of
 from kepler_train.collect.samples import Series
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import wanted
 from kepler_train.errors import DataError
-from kepler_train.extract.aliasing import hidden_refresh
-from kepler_train.extract.clock import Bools, Clock, Windows, steps_at_once, windows_of
+from kepler_train.extract.clock import steps_at_once, windows_of
 from kepler_train.extract.counters import Floats
 from kepler_train.extract.increments import add_gains, covered_seconds
 from kepler_train.extract.rows import container_rows, node_rows
+from kepler_train.extract.scrapes import WorkTiming
 from kepler_train.extract.skew import UNKNOWN, Lag, estimate_lag, shifted
 from kepler_train.extract.smooth import Smoothing
 from kepler_train.extract.sources import Feature, as_counter, features_of
+from kepler_train.extract.timing import MeterTiming, Timing, running
 from kepler_train.extract.workloads import label_windows, phases_of
 from kepler_train.spec import RunSpec
 
@@ -86,7 +85,10 @@ def extractions(
 
 
 class Extraction:
-    """One node: what is the node's is worked out at once, its containers batch by batch."""
+    """One node: what is the node's is worked out at once, its containers batch by batch.
+
+    A node without meters has no power; its windows are made by its features.
+    """
 
     def __init__(
         self,
@@ -101,23 +103,25 @@ class Extraction:
         self.name, self._schedule, self._features, self._names = name, schedule, features, columns
         self._meters, self._dialect = meters, dialect
         self._smoothing: Smoothing | None = None
-        self._clock = _clock(name, meters)
-        refresh, moved = _refresh(self._clock, meters, dialect)
-        self.windows = windows_of(self._clock, steps_at_once(self._clock.interval, refresh, spec.resolution), moved)
-        self._complete = np.ones(len(self.windows), dtype=bool)
         self._of_containers = [feature for feature in features if feature.of_node is None]
-        self._columns: dict[str, Floats] = {}
-        self._by_step: dict[str, Floats] = {}
-        for feature in features:
-            if feature.of_node:
-                self._columns[feature.name] = self._of_node(feature)
+        timing = _timing(name, meters, features, dialect, spec)
+        self._clock = timing.clock
         self._batches = self._divided()
         self._kept: dict[str, Floats] = {}
         if len(self._batches) == 1:  # where all containers fit into one batch they are read once
             self._kept = {feature.name: self._gains(feature, self._batches[0]) for feature in self._of_containers}
         self._totals = {feature.name: self._total(feature) for feature in self._of_containers}
-        for feature in self._of_containers:
-            self._columns[feature.name] = self.windows.added(self._totals[feature.name]) / self.windows.seconds
+        refresh, moved = timing.reads(self._totals)
+        self.windows = windows_of(self._clock, steps_at_once(self._clock.interval, refresh, spec.resolution), moved)
+        self._complete = ~timing.disturbed(self.windows)
+        self._columns: dict[str, Floats] = {}
+        self._by_step: dict[str, Floats] = {}
+        for feature in features:
+            self._columns[feature.name] = (
+                self._of_node(feature)
+                if feature.of_node
+                else self.windows.added(self._totals[feature.name]) / self.windows.seconds
+            )
         joules = {f"{meter.name}_power": self._joules(meter.series, meter) for meter in meters}
         self.lag = self._lag(joules, refresh or 0.0)
         self._watts = {column: self._power(gained) for column, gained in joules.items()}
@@ -126,7 +130,6 @@ class Extraction:
                 covered = covered_seconds(as_counter(one, meter.kind), self._clock)
                 self._needs(covered)  # work was reset with energy
                 self._needs(self._aligned(covered))
-        self._complete &= ~_clock_was_set(meters, self.windows)
         if spec.extractor == "smooth":
             self._smooth()
 
@@ -261,16 +264,16 @@ class Extraction:
             return UNKNOWN
         own = [self._by_step[feature.name] for feature in of_node]
         own = own or [self._totals[feature.name] for feature in self._of_containers if not feature.third_party]
-        work = [_running(gained) for gained in own if gained.any()]
-        if not work:
+        work = [running(gained) for gained in own if gained.any()]
+        if not work or not joules:
             return UNKNOWN
-        return estimate_lag(self._clock.times, [_running(gained) for gained in joules.values()], work, refresh)
+        return estimate_lag(self._clock.times, [running(gained) for gained in joules.values()], work, refresh)
 
     def _aligned(self, by_step: Floats) -> Floats:
         """Energy, or the time it covers, as of the moment at which work was read."""
         if not self.lag.significant:
             return by_step
-        return np.nan_to_num(np.diff(shifted(self._clock.times, _running(by_step), self.lag.seconds)))
+        return np.nan_to_num(np.diff(shifted(self._clock.times, running(by_step), self.lag.seconds)))
 
     def _power(self, joules: Floats) -> Floats:
         """Power in every window (W)."""
@@ -293,42 +296,7 @@ class Extraction:
         self._complete &= self.windows.added(covered) >= MIN_COVERAGE * self.windows.seconds
 
 
-def _clock(node: str, meters: list[Meter]) -> Clock:
-    """The scrapes of the meter that was scraped most."""
-    most = max(meters, key=lambda meter: max(len(one.times) for one in meter.series))
-    scrapes = np.unique(np.concatenate([series.times for series in most.series]))
-    if len(scrapes) < 3:
-        raise DataError(
-            f"Node {node or 'without a name'} has {len(scrapes)} scrapes of its meter in the window: too few."
-        )
-    return Clock(scrapes)
-
-
-def _refresh(clock: Clock, meters: list[Meter], dialect: Dialect) -> tuple[float | None, Bools]:
-    """How often the exporter reads its counters (s), and the steps in which any of them moved."""
-    counters = [one for meter in meters if meter.counter for one in meter.series]
-    joules = np.zeros((len(counters), len(clock.steps)))
-    for own, one in zip(joules, counters, strict=True):
-        add_gains(own, one, clock, from_birth=False)
-    found = refresh_of(counters, clock.interval)
-    refresh = found.interval
-    if found.at_most or refresh is None:  # every scrape shows another value
-        habit = dialect.refresh_seconds
-        habit = habit if (habit or 0) <= clock.interval else None
-        refresh = hidden_refresh(list(joules), clock.whole, clock.interval, habit)
-    return refresh, joules.sum(axis=0) > 0 if counters else np.ones(len(clock.steps), dtype=bool)
-
-
-def _clock_was_set(meters: list[Meter], windows: Windows) -> Bools:
-    """Windows in which the clock of Prometheus was set: their energy is that of another time than their seconds."""
-    found = np.zeros(len(windows), dtype=bool)
-    series = [one for meter in meters if meter.counter for one in meter.series]
-    for step in steps_by_energy(series, windows.clock.interval):
-        before = windows.clock.times[windows.clock.times < step.time][-1]
-        found |= (windows.ends > before) & (windows.starts < step.time)
-    return found
-
-
-def _running(gained: Floats) -> Floats:
-    """The total at every scrape, from what was gained in every step."""
-    return np.concatenate([[0.0], np.cumsum(gained)])
+def _timing(name: str, meters: list[Meter], features: list[Feature], dialect: Dialect, spec: RunSpec) -> Timing:
+    if meters:
+        return MeterTiming(name, meters, dialect.refresh_seconds)
+    return WorkTiming(name, features, catalog().group(spec.feature_groups[0]).main, dialect.refresh_seconds)

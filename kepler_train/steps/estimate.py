@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from kepler_train.catalog import catalog
 from kepler_train.collect.schedule import Schedule
-from kepler_train.errors import UserError
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import warn
+from kepler_train.extract.estimable import estimable_nodes
+from kepler_train.extract.frames import Extraction
 from kepler_train.extract.given import read_given
+from kepler_train.extract.lags import without_lag
 from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.models.interval import apply_interval
 from kepler_train.spec import RunSpec, read_spec
-from kepler_train.steps.pipeline import extract_rows
+from kepler_train.steps.extract import tell, with_words
 
 # Columns that say which row it is.
 _LABELS = ("time", "node", "container", "workload")
@@ -32,21 +37,55 @@ def rows_of_frame(file: Path, metadata: Mapping[str, Any], machine: str) -> pd.D
 
 
 def rows_of_query(
-    samples: Path, metadata: Mapping[str, Any], schedule: Schedule, asked: Mapping[str, Any], scratch: Path
+    samples: Path, metadata: Mapping[str, Any], schedule: Schedule, asked: Mapping[str, Any]
 ) -> pd.DataFrame:
     """The rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
 
-    The power of a node is no measure of its containers' and is left out for them.
+    The power of a node is no measure of its containers' and is left out for them. Of nodes that were not asked for by
+    name, those that cannot serve are left out.
     """
-    own = {"energy_sources": [metadata["energy_source"]], "feature_groups": [metadata["feature_group"]]}
-    spec: RunSpec = read_spec(own | {"output_types": [metadata["output_type"]]} | dict(asked), "The options")
-    rows = extract_rows(samples, spec, schedule, scratch)
-    prefix = f"{metadata['energy_source']}/"
-    power = [name for name in rows.columns if "/" in name]
-    if metadata["output_type"] == "DynPower":
-        return rows.drop(columns=power)
-    others = [name for name in power if not name.startswith(prefix)]
-    return rows.drop(columns=others).rename(columns=lambda name: str(name).removeprefix(prefix))
+    needs = {without_lag(name) for name in metadata["features"]}
+    own = {
+        "energy_sources": [metadata["energy_source"]],
+        "feature_groups": [metadata["feature_group"]],
+        "output_types": [metadata["output_type"]],
+        "thirdparty_metrics": _of_others(needs),
+    }
+    spec: RunSpec = read_spec(own | dict(asked), "The options")
+    found: list[pd.DataFrame] = []
+    refused: list[DataError] = []
+    for node, extraction in estimable_nodes(samples, spec, needs, schedule):
+        try:
+            if isinstance(extraction, DataError):
+                raise extraction
+            found.append(_rows(extraction, spec))
+        except DataError as error:
+            if node in spec.nodes:
+                raise
+            refused.append(error)
+    if not found and len(refused) == 1:
+        raise refused[0]
+    for reason in refused:
+        warn(f"{reason} It is left out.")
+    if not found:
+        raise DataError(f"None of the {len(refused)} nodes of the query can be estimated: the lines above say why.")
+    return pd.concat(found, ignore_index=True)
+
+
+def _of_others(features: Iterable[str]) -> list[str]:
+    """Features that go by the names of other exporters' metrics."""
+    known = {feature for own in catalog().feature_sets.values() for feature in own}
+    return sorted(name for name in features if name not in known and not catalog().of_node(name))
+
+
+def _rows(extraction: Extraction, spec: RunSpec) -> pd.DataFrame:
+    """The rows of one node, or of its containers, with `<component>_power` as measured (W)."""
+    node: pd.DataFrame = with_words(extraction.node()).to_pandas()
+    tell(extraction, len(node), spec)
+    if spec.output_types == ["DynPower"]:
+        containers: pd.DataFrame = pa.concat_tables(map(with_words, extraction.containers())).to_pandas()
+        return containers.merge(node[["time", "node", "workload"]], on=["time", "node"])
+    return node.rename(columns={name: name.partition("/")[2] for name in node.columns if "/" in name})
 
 
 def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:

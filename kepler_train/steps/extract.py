@@ -70,15 +70,15 @@ def extract_samples(
             about = about or about_rows(spec, schedule, dialect, node.window_seconds)
             for batch in node.containers():
                 for first in range(0, max(len(batch), 1), _ROWS):
-                    table = described(_with_words(batch.slice(first, _ROWS)), about)
+                    table = described(with_words(batch.slice(first, _ROWS)), about)
                     containers = containers or files.enter_context(_writer(out / CONTAINERS, table.schema))
                     containers.write_table(table)
                 rows += len(batch)
-            tables.append(_with_words(node.node()))
-            packages += [_with_words(table)] if (table := node.packages()) else []
+            tables.append(with_words(node.node()))
+            packages += [with_words(table)] if (table := node.packages()) else []
             dropped += node.dropped
             lags[node.name] = asdict(node.lag) if np.isfinite(node.lag.error) else None
-            _tell(node, len(tables[-1]), spec)
+            tell(node, len(tables[-1]), spec)
     every = described(pa.concat_tables(tables, promote_options="default"), about)
     with _writer(out / NODE, every.schema) as file:
         file.write_table(every)
@@ -90,13 +90,13 @@ def extract_samples(
     return figures | {"lags": lags, "left_out": left_out(every, spec)}
 
 
-def _tell(node: Extraction, rows: int, spec: RunSpec) -> None:
+def tell(node: Extraction, rows: int, spec: RunSpec) -> None:
     """Say what was found of a node, or that it was nothing."""
     if not rows:
         seconds = spec.resolution or node.window_seconds
         raise DataError(
-            f"Node {node.name or 'without a name'} has no {seconds:g} s without a gap or a reset of its meters and"
-            " features: choose a longer window or check its exporter."
+            f"Node {node.name or 'without a name'} has no {seconds:g} s without a gap or a reset of its"
+            " counters: choose a longer window or check its exporter."
         )
     say(f"extract: {node.name}: {rows} rows, {node.dropped} windows dropped for gaps or resets")
     if node.lag.significant:
@@ -128,7 +128,7 @@ def _writer(file: Path, columns: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(file, columns, compression="zstd", use_dictionary=words, use_byte_stream_split=numbers)
 
 
-def _with_words(table: pa.Table) -> pa.Table:
+def with_words(table: pa.Table) -> pa.Table:
     """Codes of names as the names themselves: the file codes them anyway, and its readers see strings."""
     fields = [pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
     return table.cast(pa.schema(fields))
