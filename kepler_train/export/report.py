@@ -1,4 +1,4 @@
-"""The report: every model with its errors by all protocols beside trivial ones, in words and one plot."""
+"""The report: every model with its errors by all protocols beside trivial ones, in words and pictures."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kepler_train import __version__
+from kepler_train.export.pictures import PLOT, error_map_name, pictured, power_curve_name
 from kepler_train.export.standings import Standing, Table, best_parts, tables
 from kepler_train.isolate.outcome import Isolation
 from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import FORWARD, Protocol
 
-REPORT, PLOT = "README.md", "held_out.png"
+REPORT = "README.md"
 # What is said of DynPower models whose containers add up by construction.
 _ADDITIVE = "additive"
 # Rows of a table that everybody sees; the others open on a click.
@@ -58,6 +59,7 @@ def write_report(file: Path, spec: RunSpec, evaluation: Mapping[str, Any], isola
         forward=round(100 * (1 - FORWARD)),
         shown=_SHOWN,
         plot=PLOT,
+        pictures=[(table, error_map_name(table), power_curve_name(table)) for table in pictured(evaluation)],
         version=__version__,
         Protocol=Protocol,
     )

@@ -14,13 +14,14 @@ Evaluation = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Standing:
-    """One model in a table: its figures by protocol, and its interval where it has one."""
+    """One model in a table: its figures by protocol, its interval where it has one, and whether it is published."""
 
     group: str
     trainer: str
     figures: Mapping[str, Mapping[str, Any]]
     interval: Mapping[str, Any] = field(default_factory=dict)
     trivial: bool = False
+    passes: bool = True
 
     @property
     def farthest(self) -> Mapping[str, Any]:
@@ -36,6 +37,11 @@ class Table:
     output_type: str
     component: str
     rows: list[Standing]
+
+    @property
+    def name(self) -> str:
+        """What files on this source and output type begin with."""
+        return f"{self.source}_{self.output_type}"
 
     def first(self, count: int) -> list[Standing]:
         """So many trained models, and the trivial ones where they stand."""
@@ -54,7 +60,7 @@ def tables(evaluation: Evaluation) -> list[Table]:
         source, output_type, group, trainer = part.split("/")
         for component in verdict["figures"][Protocol.BLOCKED]:
             interval = verdict["training"].get("interval", {}).get(component, {})
-            row = Standing(group, trainer, _of(component, verdict["figures"]), interval)
+            row = Standing(group, trainer, _of(component, verdict["figures"]), interval, passes=verdict["passes"])
             found.setdefault((source, output_type, component), []).append(row)
     for family, trivial in evaluation["baselines"].items():
         source, output_type, group = family.split("/")
@@ -66,16 +72,21 @@ def tables(evaluation: Evaluation) -> list[Table]:
     return [Table(*key, rows) for key, rows in ordered.items()]
 
 
-def best_parts(evaluation: Evaluation) -> list[str]:
-    """The model of each source and output type whose worst component errs least under unseen load, or in blocks."""
-    best: dict[tuple[str, ...], str] = {}
+def ranked_parts(evaluation: Evaluation) -> list[str]:
+    """All models, those that pass first, by the error of their worst component under unseen load, or in blocks."""
     models = evaluation["models"]
 
     def error(part: str) -> float:
         figures = models[part]["figures"]
         return max(float(own["mae"]) for own in (figures.get(Protocol.WORKLOAD) or figures[Protocol.BLOCKED]).values())
 
-    for part in sorted(models, key=lambda part: (not models[part]["passes"], error(part), part)):
+    return sorted(models, key=lambda part: (not models[part]["passes"], error(part), part))
+
+
+def best_parts(evaluation: Evaluation) -> list[str]:
+    """The first model of each source and output type."""
+    best: dict[tuple[str, ...], str] = {}
+    for part in ranked_parts(evaluation):
         best.setdefault(tuple(part.split("/")[:2]), part)
     return sorted(best.values())
 

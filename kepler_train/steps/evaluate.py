@@ -25,6 +25,7 @@ _OF_TRAINING = (
     "rows",
     "workloads",
     "evaluation",
+    "main_features",
     "notes",
     "interval",
     "chosen",

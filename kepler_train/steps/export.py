@@ -9,10 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from kepler_train.export.layout import export_model, export_pipeline
-from kepler_train.export.plot import plot_held_out
+from kepler_train.export.pictures import draw_pictures
 from kepler_train.export.preprocessed import copy_preprocessed_data
-from kepler_train.export.report import PLOT, REPORT, write_report
-from kepler_train.export.standings import best_parts
+from kepler_train.export.report import REPORT, write_report
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.spec import RunSpec
 from kepler_train.steps.background import pass_on_profile
@@ -42,6 +41,6 @@ def export_models(
         held_out = pd.read_parquet(trained[part] / HELD_OUT)
         export_model(trained[part] / MODEL, held_out, home, part, verdict, pickles=spec.legacy_pickles)
     export_pipeline(home, spec, isolation.isolator, passing)
-    plot_held_out({part: pd.read_parquet(trained[part] / HELD_OUT) for part in best_parts(evaluation)}, home / PLOT)
+    draw_pictures(evaluation, lambda part: pd.read_parquet(trained[part] / HELD_OUT), home)
     write_report(home / REPORT, spec, evaluation, isolation, run)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

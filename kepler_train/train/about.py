@@ -22,7 +22,7 @@ from kepler_train.train.training_set import TrainingSet
 
 
 def about_rows(rows: pd.DataFrame, trainer: Trainer, sets: Mapping[str, TrainingSet], spec: RunSpec) -> dict[str, Any]:
-    """The window, the workloads with their rows, how rows are held out, and notes for who reads the figures."""
+    """The window, workloads with their rows, how rows are held out, what stands for load, and notes for the reader."""
     workloads = rows["workload"].value_counts(sort=False)
     constant = {name: float(data.y[0]) for name, data in sets.items() if np.ptp(data.y) == 0}
     notes = [f"{name} is {watts:g} W in every row: there is nothing to learn of it" for name, watts in constant.items()]
@@ -45,6 +45,7 @@ def about_rows(rows: pd.DataFrame, trainer: Trainer, sets: Mapping[str, Training
             "gap_windows": gap_of(len(rows), spec.folds, trainer.lags),
             "window_seconds": Windows.of(rows).seconds,
         },
+        "main_features": {name: data.features[data.main] for name, data in sets.items()},
         "notes": notes,
     }
 

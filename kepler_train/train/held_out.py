@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.errors import DataError, KeplerTrainError, UserError
@@ -24,15 +25,17 @@ from kepler_train.train.training_set import TrainingSet
 LARGEST = 1e9
 # Folds that are fitted at once. A pod has one core unless it is given more.
 CORES = "KEPLER_TRAIN_CORES"
+# The column with the feature that stands for the load (1/s): pictures show power against it.
+LOAD = "load"
 
 
 @dataclass(frozen=True)
 class _Predicted:
-    """What one split gives for one component, in W by held-out row."""
+    """What one split gives for one component by held-out row: powers in W, and the load."""
 
     split: Split
     component: str
-    columns: Mapping[str, Watts]
+    columns: Mapping[str, npt.NDArray[np.floating]]
 
 
 def held_out(
@@ -43,7 +46,7 @@ def held_out(
     before: Mapping[str, ComponentModel] | None = None,
     previous: Mapping[str, Watts] | None = None,
 ) -> pd.DataFrame:
-    """Measured and predicted power (W) of every held-out row: protocol, time, node, workload, component.
+    """Measured and predicted power (W) and the load of every held-out row: protocol, time, node, workload, component.
 
     Each fold's model has seen its own training rows only, and goes on from the models `before` as the final one does.
     Beside it stand the trivial models, fitted to the same rows, and what the `previous` version says of every row.
@@ -74,6 +77,7 @@ def held_out(
             "predicted": np.minimum(predicted, LARGEST),
             MEAN: np.full(len(split.outside), inside.y.mean()),
             CPU_TIME: idle + slope * x[split.outside],
+            LOAD: data.X[split.outside, data.main].astype(np.float32),
         }
         if previous:
             columns[PREVIOUS] = previous[component][split.outside]

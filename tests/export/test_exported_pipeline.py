@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -198,7 +199,16 @@ def test_the_report_has_a_line_for_each_model_and_component_beside_trivial_ones(
             assert section.count(f"\n| *{trivial}* | Basic |") == 1
         head, *lines = [line for line in section.splitlines() if line.startswith("| ")][:5]
         assert {line.count("|") for line in lines} == {head.count("|")}
-    assert (work / "mine/held_out.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_every_picture_of_the_report_is_there_and_every_picture_is_in_the_report(work: Path) -> None:
+    linked = re.findall(r"!\[[^]]*\]\(([^)]+)\)", (work / "mine/README.md").read_text())
+    tables = {file.name.removesuffix("_model_metadata.csv") for file in (work / "mine").glob("*_model_metadata.csv")}
+    pictures = {f"{name}_{kind}.png" for name in tables for kind in ("model_metadata", "power_curve")}
+    assert sorted(linked) == sorted({"held_out.png"} | pictures)
+    assert {file.name for file in (work / "mine").glob("*.png")} == set(linked)
+    for name in linked:
+        assert (work / "mine" / name).read_bytes()[:4] == b"\x89PNG"
 
 
 def test_the_same_model_gives_the_same_archive_to_the_byte(
