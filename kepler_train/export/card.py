@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from kepler_train import __version__
 from kepler_train.models.hull import Hull
-from kepler_train.train.protocols import FORWARD, Protocol
+from kepler_train.train.judged import Coded, HeldOut
+from kepler_train.train.protocols import FORWARD, Protocol, Rows
 
 CARD, PICTURE = "model_card.md", "held_out.svg"
 _POINTS = 800  # of a component: more hide what they show
 _SIDE = 300  # of a panel
 
 
-def write_card(folder: Path, metadata: Mapping[str, Any], held_out: pd.DataFrame) -> None:
+def write_card(folder: Path, metadata: Mapping[str, Any], held_out: HeldOut) -> None:
     """Write the card of a model, with a picture of its held-out rows, from its complete metadata."""
     protocols = [protocol for protocol in Protocol if protocol in metadata["figures"]]
     farthest = Protocol.WORKLOAD if Protocol.WORKLOAD in protocols else Protocol.BLOCKED
@@ -36,7 +36,7 @@ def write_card(folder: Path, metadata: Mapping[str, Any], held_out: pd.DataFrame
         version=__version__,
     )  # fmt: skip
     (folder / CARD).write_text(content, encoding="utf-8")
-    (folder / PICTURE).write_text(picture(held_out[held_out["protocol"] == farthest], farthest), encoding="utf-8")
+    (folder / PICTURE).write_text(picture(held_out, farthest), encoding="utf-8")
 
 
 def ranges(hulls: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
@@ -48,29 +48,32 @@ def ranges(hulls: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def picture(rows: pd.DataFrame, protocol: Protocol) -> str:
+def picture(held_out: HeldOut, protocol: Protocol) -> str:
     """Predicted against measured power as SVG, a panel per component, coloured by workload.
 
     Not by matplotlib, which takes half a second for each of some two hundred models of a run.
     """
-    workloads = sorted(rows["workload"].unique())
-    panels = [
-        {"component": component, "top": top, "paths": list(_paths(own, workloads, top))}
-        for component, own in rows.groupby("component", sort=False, observed=True)
-        for top in [1.05 * float(own[["measured", "predicted"]].to_numpy().max()) or 1.0]
-    ]
+    measured, predicted = held_out.columns["measured"], held_out.columns["predicted"]
+    there = [piece for piece in held_out.pieces if piece.protocol == protocol]
+    shown = np.unique(np.concatenate([held_out.workload.codes[piece.rows] for piece in there]))
+    workloads = sorted(held_out.workload.names[code] for code in shown)
+    panels = []
+    for _, component, rows in there:
+        top = 1.05 * float(max(measured[rows].max(), predicted[rows].max())) or 1.0
+        some = rows[:: -(-len(rows) // _POINTS)]
+        across, up = (np.rint(watts[some] / top * _SIDE).astype(int) for watts in (measured, predicted))
+        paths = list(_paths(across, _SIDE - up, held_out.workload.take(some)))
+        panels.append({"component": component, "top": top, "paths": paths})
     colours = {name: f"hsl({360 * number // len(workloads)} 65% 45%)" for number, name in enumerate(workloads)}
     return _environment().get_template(PICTURE).render(panels=panels, colours=colours, side=_SIDE, protocol=protocol)
 
 
-def _paths(rows: pd.DataFrame, workloads: list[str], top: float) -> Iterator[tuple[str, str]]:
+def _paths(across: Rows, down: Rows, workloads: Coded) -> Iterator[tuple[str, str]]:
     """A dot for every row of each workload, as steps of no length."""
-    shown = rows.iloc[:: -(-len(rows) // _POINTS)]
-    across, up = (np.rint(shown[name].to_numpy() / top * _SIDE).astype(int) for name in ("measured", "predicted"))
-    names = shown["workload"].to_numpy(dtype=object)
-    for name in workloads:
-        dots = zip(across[names == name].tolist(), (_SIDE - up[names == name]).tolist(), strict=True)
-        yield name, "".join(f"M{x} {y}h0" for x, y in dots)
+    for code, name in sorted(enumerate(workloads.names), key=lambda pair: pair[1]):
+        own = workloads.codes == code
+        dots = zip(across[own].tolist(), down[own].tolist(), strict=True)
+        yield name, "".join([f"M{x} {y}h0" for x, y in dots])
 
 
 @cache

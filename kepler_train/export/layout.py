@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from kepler_train import __version__
 from kepler_train.events import warn
 from kepler_train.export.card import write_card
@@ -20,11 +18,12 @@ from kepler_train.models.files import METADATA, WEIGHTS, write_json
 from kepler_train.models.pickles import add_pickles
 from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
+from kepler_train.train.judged import HeldOut
 from kepler_train.train.protocols import Protocol
 
 
 def export_model(
-    model: Path, held_out: pd.DataFrame, home: Path, part: str, verdict: Mapping[str, Any], *, pickles: bool = False
+    model: Path, held_out: HeldOut, home: Path, part: str, verdict: Mapping[str, Any], *, pickles: bool = False
 ) -> None:
     """Copy a model to `<source>/<output type>/<group>/<model name>/` with complete metadata, card, zip and weights.
 

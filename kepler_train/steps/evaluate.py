@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from kepler_train.events import say
 from kepler_train.models.artifact import METADATA
 from kepler_train.spec import RunSpec
@@ -16,6 +14,7 @@ from kepler_train.steps import models_of
 from kepler_train.steps.train import HELD_OUT, MODEL
 from kepler_train.train.baselines import BASELINES
 from kepler_train.train.figures import all_figures, worst
+from kepler_train.train.judged import HeldOut
 from kepler_train.train.protocols import Protocol
 from kepler_train.workspace import Figures, Inputs
 
@@ -52,7 +51,7 @@ def judge_models(
     models: dict[str, Any] = {}
     baselines: dict[str, dict[str, Any]] = {}
     for part, folder in trained.items():
-        held_out = pd.read_parquet(folder / HELD_OUT)
+        held_out = HeldOut.read(folder / HELD_OUT)
         metadata = json.loads((folder / MODEL / METADATA).read_text(encoding="utf-8"))
         about = {name: metadata[name] for name in _OF_TRAINING if name in metadata}
         models[part] = judge(held_out, spec) | {"training": about}
@@ -68,7 +67,7 @@ def judge_models(
     return {"models": len(models), "passing": passing, "not_trained": len(missing)}
 
 
-def judge(held_out: pd.DataFrame, spec: RunSpec) -> dict[str, Any]:
+def judge(held_out: HeldOut, spec: RunSpec) -> dict[str, Any]:
     """Figures by protocol and component; `mae` and `mape` are the worst component's, blocked."""
     figures = all_figures(held_out, spec.mape_floor)
     worsts = {name: (worst(own, "mae"), worst(own, "mape")) for name, own in figures.items()}

@@ -17,6 +17,7 @@ from kepler_train.spec import RunSpec
 from kepler_train.steps.background import pass_on_profile
 from kepler_train.steps.evaluate import EVALUATION
 from kepler_train.steps.train import HELD_OUT, MODEL
+from kepler_train.train.judged import HeldOut
 from kepler_train.workspace import Figures, Inputs
 
 
@@ -38,7 +39,7 @@ def export_models(
     copy_preprocessed_data(isolated, home)
     passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
     for part, verdict in passing.items():
-        held_out = pd.read_parquet(trained[part] / HELD_OUT)
+        held_out = HeldOut.read(trained[part] / HELD_OUT)
         export_model(trained[part] / MODEL, held_out, home, part, verdict, pickles=spec.legacy_pickles)
     export_pipeline(home, spec, isolation.isolator, passing)
     draw_pictures(evaluation, lambda part: pd.read_parquet(trained[part] / HELD_OUT), home)

@@ -15,7 +15,7 @@ from kepler_train.steps.previous import best_before
 from kepler_train.steps.training_rows import Frames, TrainingRows
 from kepler_train.train.about import about_rows, hulls
 from kepler_train.train.additivity import additivity_error
-from kepler_train.train.held_out import fit, held_out, write_held_out
+from kepler_train.train.held_out import fit, held_out
 from kepler_train.train.intervals import intervals
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.trainer import trainer as find_trainer
@@ -66,7 +66,7 @@ def train_one(
     previous = best_before(kept, part)
     said = previous.watts(rows, list(sets)) if previous else None
     predictions = held_out(trainer, rows, sets, spec.folds, before, said)
-    write_held_out(predictions, out / HELD_OUT)
+    predictions.write(out / HELD_OUT)
     components = {
         component: Fitted.on(features, fit(trainer, own, before.get(component))) for component, own in sets.items()
     }

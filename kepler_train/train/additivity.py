@@ -7,50 +7,71 @@ longer for half a million containers than for training.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.containers import adds_up, read_batches
-from kepler_train.models import PowerModel
+from kepler_train.models import PowerModel, Watts
 
 WINDOWS, ROWS = 100, 4000
 _BATCH = 1 << 16  # rows that are read at once
 
 
+@dataclass(frozen=True)
+class Containers:
+    """Rows of containers: a column per feature (1/s), and the number of the window and node that each row is of."""
+
+    columns: dict[str, Watts]
+    window: npt.NDArray[np.intp]
+
+    def added_up(self, name: str) -> Watts:
+        """A feature of the node by window: the sum over its containers, or what all of them have, as the clock."""
+        values, windows = self.columns[name], int(self.window.max()) + 1
+        if adds_up(name):
+            return np.asarray(np.bincount(self.window, values, windows), dtype=np.float64)
+        whole = np.full(windows, -np.inf)
+        np.maximum.at(whole, self.window, values)
+        return whole
+
+
 def additivity_error(model: PowerModel, containers: Path) -> dict[str, float]:
     """Mean difference (W) between the sum of container predictions and the prediction for their sum."""
     rows = _spread(containers, containers.stat().st_mtime_ns)
-    if rows.empty:  # no container, nothing to add up
+    if not len(rows.window):  # no container, nothing to add up
         return dict.fromkeys(model.components, 0.0)
-    # What does not add up, as the clock of the CPUs, is the same for a node and its containers.
-    how = {name: "sum" if adds_up(name) else "max" for name in model.features} | dict.fromkeys(model.components, "sum")
-    parts = rows[model.features].assign(**model.predict(rows))
-    whole = parts.groupby([rows["time"], rows["node"]], observed=True).agg(how)
-    expected = model.predict(whole)
-    return {name: float(np.abs(whole[name].to_numpy() - expected[name]).mean()) for name in model.components}
+    parts = model.watts({name: rows.columns[name] for name in model.features})
+    expected = model.watts({name: rows.added_up(name) for name in model.features})
+    return {
+        name: float(np.abs(np.bincount(rows.window, watts, len(expected[name])) - expected[name]).mean())
+        for name, watts in parts.items()
+    }
 
 
-@lru_cache(maxsize=1)
-def _spread(containers: Path, written: int) -> pd.DataFrame:  # noqa: ARG001  # a file written anew is another one
-    """The rows of some windows of a file, without power; several trainers in turn learn from the same one."""
-    if not pq.read_metadata(containers).num_rows:
-        return pd.DataFrame()
+# All trainers of both sources learn from the file of their feature group in turn; a few thousand rows each are kept.
+@lru_cache(maxsize=16)
+def _spread(containers: Path, written: int) -> Containers:  # noqa: ARG001  # a file written anew is another one
+    """The rows of some windows of a file, without power."""
+    count = pq.read_metadata(containers).num_rows
+    if not count:
+        return Containers({}, np.empty(0, dtype=np.intp))
     names = [name for name in pq.read_schema(containers).names if not name.endswith("_power")]
-    every = pa.chunked_array([batch["time"] for batch in read_batches(containers, ["time"])])
-    times = pc.unique(every).sort()
-    count = min(WINDOWS, len(times), max(ROWS * len(times) // len(every), 10))
-    chosen = times.take(np.linspace(0, len(times) - 1, count).round().astype(np.int64))
+    times = pc.unique(pa.chunked_array([batch["time"] for batch in read_batches(containers, ["time"])])).sort()
+    windows = min(WINDOWS, len(times), max(ROWS * len(times) // count, 10))
+    chosen = times.take(np.linspace(0, len(times) - 1, windows).round().astype(np.int64))
     parts = []
     for batch in read_batches(containers, names, _BATCH):
         there = pc.is_in(batch["time"], chosen)
         own = pc.not_equal(batch["container"].cast(pa.string()), UNATTRIBUTED)
         parts.append(batch.filter(pc.and_(there, own)))
-    found: pd.DataFrame = pa.Table.from_batches(parts).to_pandas()
-    return found
+    found = pa.Table.from_batches(parts).to_pandas()
+    features = [name for name in names if name not in ("time", "node", "container", "workload")]
+    columns = {name: found[name].to_numpy(dtype=np.float64) for name in features}
+    return Containers(columns, found.groupby(["time", "node"], observed=True).ngroup().to_numpy(dtype=np.intp))

@@ -11,16 +11,14 @@ With r = predicted − measured (W) of each row, and Δt the length of a window 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from kepler_train.collect.schedule import IDLE
 from kepler_train.models.component import Watts
-from kepler_train.train.protocols import Protocol, Windows
+from kepler_train.train.judged import Coded, HeldOut
+from kepler_train.train.protocols import Protocol, usual_step
 
 ByComponent = dict[str, dict[str, Any]]
 
@@ -28,7 +26,7 @@ ByComponent = dict[str, dict[str, Any]]
 def component_figures(
     measured: Watts,
     predicted: Watts,
-    workloads: pd.Categorical,
+    workloads: Coded,
     floor: float,
     seconds: float,
     by_workload: bool = False,
@@ -39,7 +37,7 @@ def component_figures(
     """
     off = predicted - measured
     size, above = np.abs(off), measured >= floor
-    code, names = workloads.codes, [str(name) for name in workloads.categories]
+    code, names = workloads
     count = np.bincount(code, minlength=len(names))
     mae = np.where(count, np.bincount(code, size, len(names)) / np.maximum(count, 1), -1)  # of no row: never the worst
     joules, joules_off = (seconds * np.bincount(code, watts, len(names)) for watts in (measured, off))
@@ -80,37 +78,25 @@ def component_figures(
     return figures
 
 
-def all_figures(held_out: pd.DataFrame, floor: float, of: str = "predicted") -> dict[str, ByComponent]:
+def all_figures(held_out: HeldOut, floor: float, of: str = "predicted") -> dict[str, ByComponent]:
     """Figures by protocol and component of what the column `of` says; of the farthest protocol also by workload."""
-    seconds = window_seconds(held_out)
-    workloads = pd.Categorical(held_out["workload"])
-    measured, predicted = held_out["measured"].to_numpy(), held_out[of].to_numpy()
-    there = list(_pieces(held_out))
+    seconds, measured, predicted = _window_seconds(held_out), held_out.columns["measured"], held_out.columns[of]
+    unseen = Protocol.WORKLOAD in {piece.protocol for piece in held_out.pieces}
+    farthest = Protocol.WORKLOAD if unseen else Protocol.BLOCKED
     found: dict[str, ByComponent] = {}
-    farthest = Protocol.WORKLOAD if any(name == Protocol.WORKLOAD for name, _, _ in there) else Protocol.BLOCKED
-    for protocol, component, rows in there:
-        found.setdefault(protocol, {})[component] = component_figures(
-            measured[rows], predicted[rows], workloads[rows], floor, seconds, protocol == farthest
-        )
+    for protocol, component, rows in held_out.pieces:
+        workloads, far = held_out.workload.take(rows), protocol == farthest
+        figures = component_figures(measured[rows], predicted[rows], workloads, floor, seconds, far)
+        found.setdefault(protocol, {})[component] = figures
     return found
 
 
-def _pieces(held_out: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.intp]]]:
-    """The rows of every protocol and component, in the order in which they come."""
-    protocol, protocols = pd.factorize(held_out["protocol"])
-    component, components = pd.factorize(held_out["component"])
-    for number, of_protocol in enumerate(protocols):
-        for other, of_component in enumerate(components):
-            rows = np.flatnonzero((protocol == number) & (component == other))
-            if len(rows):
-                yield str(of_protocol), str(of_component), rows
-
-
-def window_seconds(held_out: pd.DataFrame) -> float:
+def _window_seconds(held_out: HeldOut) -> float:
     """The length of the windows behind held-out rows (s): blocks of time hold every row of a component once."""
-    one = held_out["component"] == held_out["component"].iloc[0]
-    rows = held_out.loc[one & (held_out["protocol"] == Protocol.BLOCKED), ["node", "time", "workload"]]
-    return Windows.of(rows.sort_values(["node", "time"])).seconds
+    rows = next(piece.rows for piece in held_out.pieces if piece.protocol == Protocol.BLOCKED)
+    nodes, times = held_out.node.codes[rows], held_out.time[rows] / 1e9
+    order = np.lexsort((times, nodes))
+    return usual_step(nodes[order], times[order])
 
 
 def worst(figures: ByComponent, name: str) -> float | None:

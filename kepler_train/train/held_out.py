@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,9 @@ import pandas as pd
 
 from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.events import progress
-from kepler_train.models import ComponentModel, NarrowModel, Watts
+from kepler_train.models import ComponentModel, Matrix, NarrowModel, Watts
 from kepler_train.train.baselines import CPU_TIME, MEAN, PREVIOUS, cpu_time
+from kepler_train.train.judged import Coded, HeldOut
 from kepler_train.train.lines import rising_line
 from kepler_train.train.protocols import Protocol, Split, all_splits
 from kepler_train.train.trainer import Trainer
@@ -45,7 +45,7 @@ def held_out(
     folds: int,
     before: Mapping[str, ComponentModel] | None = None,
     previous: Mapping[str, Watts] | None = None,
-) -> pd.DataFrame:
+) -> HeldOut:
     """Measured and predicted power (W) and the load of every held-out row: protocol, time, node, workload, component.
 
     Each fold's model has seen its own training rows only, and goes on from the models `before` as the final one does.
@@ -53,6 +53,9 @@ def held_out(
     """
     if len(frame) < 2 * folds:
         raise DataError(f"{len(frame)} rows are too few to hold out {folds} parts of them: choose a longer window.")
+    if all(np.ptp(data.y) == 0 for data in sets.values()):
+        watts = ", ".join(f"{component} {data.y[0]:g} W" for component, data in sets.items())
+        raise DataError(f"Power is the same in all {len(frame)} rows ({watts}): nothing can be learnt, check the meter.")
     seed = next(iter(sets.values())).seed
     splits = all_splits(frame, folds, seed, trainer.lags)
     work = [(component, split) for component in sets for split in splits]
@@ -67,9 +70,7 @@ def held_out(
         data = sets[component]
         inside = data.take(split.inside)
         model = constant[component] if component in constant else fit(trainer, inside, (before or {}).get(component))
-        predicted = model.predict(data.X[split.outside])
-        if np.isnan(predicted).any():
-            raise DataError(f"{trainer.name} has no number for some rows of {component} that it has not seen.")
+        predicted = _watts(trainer, model, component, data.X[split.outside])
         x = times[component]
         idle, slope = rising_line(x[split.inside], inside.y, intercept=data.intercept)
         columns = {
@@ -83,12 +84,12 @@ def held_out(
             columns[PREVIOUS] = previous[component][split.outside]
         return _Predicted(split, component, columns)
 
-    pieces = []
+    found = []
     with progress(f"train: {trainer.name}, held out", len(work), "fits") as shown, ThreadPoolExecutor(cores()) as pool:
         for piece in pool.map(judge, *zip(*work, strict=True)):
-            pieces.append(piece)
+            found.append(piece)
             shown.advance(1)
-    return _table(frame, pieces)
+    return _together(frame, found)
 
 
 def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:
@@ -97,12 +98,31 @@ def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = Non
         return trainer.fit(data, before)
     except KeplerTrainError:
         raise
-    except Exception as error:
-        why = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+    except (Exception, SystemExit) as error:  # a trainer of a user may do anything
         raise DataError(
             f"{trainer.name} cannot learn {data.component} from {len(data)} rows of {len(data.features)} features:"
-            f" {type(error).__name__}: {why}."
+            f" {_why(error)}."
         ) from error
+
+
+def _watts(trainer: Trainer, model: ComponentModel | NarrowModel, component: str, rows: Matrix) -> Watts:
+    """What a model says of rows it has not seen: a number for each, or its trainer is at fault."""
+    try:
+        said = np.asarray(model.predict(rows), dtype=np.float64)
+    except (Exception, SystemExit) as error:
+        raise DataError(f"{trainer.name} made a model of {component} that cannot predict: {_why(error)}.") from error
+    if said.shape != (len(rows),):
+        raise DataError(
+            f"{trainer.name} made a model of {component} that gives {said.size} numbers for {len(rows)} rows."
+        )
+    if np.isnan(said).any():
+        raise DataError(f"{trainer.name} has no number for some rows of {component} that it has not seen.")
+    return said
+
+
+def _why(error: BaseException) -> str:
+    first = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+    return f"{type(error).__name__}: {first}"
 
 
 def cores() -> int:
@@ -113,28 +133,21 @@ def cores() -> int:
     return int(asked)
 
 
-def _table(frame: pd.DataFrame, pieces: list[_Predicted]) -> pd.DataFrame:
+def _together(frame: pd.DataFrame, found: list[_Predicted]) -> HeldOut:
     """All held-out rows below each other, in the order of protocols; a split of two protocols is there twice."""
-    ordered = [(protocol, piece) for protocol in Protocol for piece in pieces if protocol in piece.split.protocols]
+    ordered = [(protocol, piece) for protocol in Protocol for piece in found if protocol in piece.split.protocols]
     lengths = [len(piece.split.outside) for _, piece in ordered]
     rows = np.concatenate([piece.split.outside for _, piece in ordered])
 
-    def named(names: list[str]) -> pd.Series[pd.CategoricalDtype[str]]:
-        return pd.Series(names, dtype="category").repeat(lengths).reset_index(drop=True)
+    def repeated(names: list[str]) -> Coded:
+        every = list(dict.fromkeys(names))
+        return Coded(np.repeat([every.index(name) for name in names], lengths), every)
 
-    labels = frame[["time", "node", "workload"]].astype({"node": "category", "workload": "category"})
-    numbers = {name: np.concatenate([piece.columns[name] for _, piece in ordered]) for name in ordered[0][1].columns}
-    return (
-        labels.take(rows)
-        .reset_index(drop=True)
-        .assign(
-            protocol=named([str(protocol) for protocol, _ in ordered]),
-            component=named([piece.component for _, piece in ordered]),
-            **numbers,
-        )
+    return HeldOut(
+        frame["time"].to_numpy(dtype="datetime64[ns]").astype(np.int64)[rows],
+        Coded.of(frame["node"]).take(rows),
+        Coded.of(frame["workload"]).take(rows),
+        repeated([str(protocol) for protocol, _ in ordered]),
+        repeated([piece.component for _, piece in ordered]),
+        {name: np.concatenate([piece.columns[name] for _, piece in ordered]) for name in ordered[0][1].columns},
     )
-
-
-def write_held_out(rows: pd.DataFrame, file: Path) -> None:
-    """Keep held-out rows; of numbers that hardly repeat no dictionary is made, which takes longer than writing them."""
-    rows.to_parquet(file, index=False, use_dictionary=["node", "workload", "protocol", "component"])

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from kepler_train.collect.schedule import IDLE
 from kepler_train.models.component import Watts
 from kepler_train.models.interval import apply_interval
+from kepler_train.train.judged import HeldOut
 from kepler_train.train.lines import rising_line
-from kepler_train.train.protocols import Protocol
+from kepler_train.train.protocols import Protocol, Rows
 
 
 @dataclass(frozen=True)
@@ -34,36 +34,44 @@ class Residuals:
 
     measured: Watts
     predicted: Watts
-    workload: npt.NDArray[np.intp]
+    workload: Rows
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Residuals:
         """Some of the rows."""
         return Residuals(self.measured[rows], self.predicted[rows], self.workload[rows])
 
 
-def intervals(held_out: pd.DataFrame, level: float) -> dict[str, dict[str, Any]]:
+def intervals(held_out: HeldOut, level: float) -> dict[str, dict[str, Any]]:
     """The interval of each component, as `apply_interval` takes it, with its coverage of workloads it was not made of.
 
     It is made of rows of loads that were left out whole, and of idle rows, which are never left out as a load, of
     blocks of time.
     """
-    protocol = held_out["protocol"]
-    unseen, blocked = protocol == Protocol.WORKLOAD, protocol == Protocol.BLOCKED
-    used = held_out[unseen | (blocked & (held_out["workload"] == IDLE)) if unseen.any() else blocked]
+    measured, predicted = held_out.columns["measured"], held_out.columns["predicted"]
     found: dict[str, dict[str, Any]] = {}
-    for component, rows in used.groupby("component", sort=False, observed=True):
-        numbers = pd.factorize(rows["workload"])[0]
-        own = Residuals(rows["measured"].to_numpy(), rows["predicted"].to_numpy(), numbers)
+    for component, rows in _calibration(held_out).items():
+        workload = np.unique(held_out.workload.codes[rows], return_inverse=True)[1]
+        own = Residuals(measured[rows], predicted[rows], workload)
         interval = calibrated(own, level)
         low, high = apply_interval(interval, own.predicted)
-        found[str(component)] = {
+        found[component] = {
             **interval,
             "rows": len(rows),
-            "workloads": int(numbers.max()) + 1,
+            "workloads": int(own.workload.max()) + 1,
             "mean_width": float((high - low).mean()),
             "coverage": cross_coverage(own, level),
         }
     return found
+
+
+def _calibration(held_out: HeldOut) -> dict[str, Rows]:
+    """The rows that the interval of each component is made of."""
+    blocked = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.BLOCKED}
+    unseen = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.WORKLOAD}
+    if not unseen:
+        return blocked
+    idle = held_out.workload.equal(IDLE)
+    return {name: np.concatenate([blocked[name][idle[blocked[name]]], rows]) for name, rows in unseen.items()}
 
 
 def calibrated(rows: Residuals, level: float) -> dict[str, float]:

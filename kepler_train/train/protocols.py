@@ -84,8 +84,7 @@ class Windows:
     @property
     def seconds(self) -> float:
         """The length of a window: the usual step from a row of a node to the next; 0 where no node has two."""
-        same = np.diff(self.nodes) == 0
-        return float(np.median(np.diff(self.times)[same])) if same.any() else 0.0
+        return usual_step(self.nodes, self.times)
 
     @property
     def place(self) -> npt.NDArray[np.float64]:
@@ -109,6 +108,12 @@ class Windows:
                 times, self.times[own] - reach, "left"
             )
         return found
+
+
+def usual_step(nodes: Rows, times: npt.NDArray[np.float64]) -> float:
+    """The median step (s) from a row of a node to the next, of rows in order; 0 where no node has two."""
+    same = np.diff(nodes) == 0
+    return float(np.median(np.diff(times)[same])) if same.any() else 0.0
 
 
 def splits(protocol: Protocol, windows: Windows, folds: int, seed: int, gap: int) -> Iterator[tuple[Rows, Rows]]:

@@ -32,6 +32,7 @@ from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
 from kepler_train.steps.extract import NODE
 from kepler_train.steps.pipeline import train_pipeline
+from kepler_train.train.judged import HeldOut
 from kepler_train.train.protocols import Protocol
 
 SOURCE = "rapl-sysfs"
@@ -217,7 +218,7 @@ def test_the_same_model_gives_the_same_archive_to_the_byte(
     part = f"{SOURCE}/DynPower/Basic/XgboostFitTrainer"
     for name in ("first", "second"):
         trained = work / "scratch/train" / part
-        held_out = pd.read_parquet(trained / "held_out.parquet")
+        held_out = HeldOut.read(trained / "held_out.parquet")
         export_model(trained / "model", held_out, tmp_path / name, part, evaluation[part])
     first, second = (next((tmp_path / name).rglob("*.zip")).read_bytes() for name in ("first", "second"))
     assert first == second

@@ -16,18 +16,19 @@ from kepler_train.isolate.outcome import Isolation
 from kepler_train.spec import RunSpec
 from kepler_train.steps.evaluate import judge
 from kepler_train.train.figures import all_figures
+from kepler_train.train.judged import HeldOut
 
 WINDOW = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T01:00:00Z"}
 FAMILY = "rapl-sysfs/AbsPower/BPFOnly"
 
 
-def held_out(error: float, load: str = "cpu") -> pd.DataFrame:
+def held_out(error: float, load: str = "cpu") -> HeldOut:
     """Rows of two loads under all protocols, all off by `error` W."""
     times = pd.date_range("2026-11-14", periods=20, freq="3s", tz="UTC")
     rows = pd.DataFrame({"time": times, "node": "a", "workload": np.repeat([load, "vm"], 10), "component": "package"})
     rows = rows.assign(measured=50.0, predicted=50.0 + error, mean=60.0)
     names = ("shuffled", "blocked", "leave-one-workload-out", "forward")
-    return pd.concat([rows.assign(protocol=name) for name in names], ignore_index=True)
+    return HeldOut.of(pd.concat([rows.assign(protocol=name) for name in names], ignore_index=True))
 
 
 def evaluation(spec: RunSpec, errors: dict[str, float], load: str = "cpu") -> dict[str, Any]:

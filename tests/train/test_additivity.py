@@ -36,8 +36,10 @@ def test_a_bias_counts_once_per_container_and_once_for_the_node(tmp_path: Path) 
 def test_of_many_containers_some_windows_are_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = containers(300, [f"c{number}" for number in range(40)], tmp_path / "containers.parquet")
     asked: list[int] = []
-    plain = PowerModel.predict
-    monkeypatch.setattr(PowerModel, "predict", lambda self, rows: asked.append(len(rows)) or plain(self, rows))
+    plain = PowerModel.watts
+    monkeypatch.setattr(
+        PowerModel, "watts", lambda self, columns: asked.append(len(columns[CPU[0]])) or plain(self, columns)
+    )
     assert additivity_error(model(1.0), file) == {"package": pytest.approx(39.0)}
     assert asked == [ROWS, ROWS // 40]
 

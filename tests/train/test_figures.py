@@ -11,6 +11,7 @@ import pytest
 from kepler_train.spec import RunSpec
 from kepler_train.steps.evaluate import judge, refusal
 from kepler_train.train.figures import all_figures, component_figures, worst
+from kepler_train.train.judged import Coded, HeldOut
 
 ROWS = pd.DataFrame(
     {
@@ -26,7 +27,7 @@ ROWS = pd.DataFrame(
 
 def figures(rows: pd.DataFrame, floor: float = 1.0) -> dict[str, Any]:
     measured, predicted = rows["measured"].to_numpy(), rows["predicted"].to_numpy()
-    return component_figures(measured, predicted, pd.Categorical(rows["workload"]), floor, 3.0, by_workload=True)
+    return component_figures(measured, predicted, Coded.of(rows["workload"]), floor, 3.0, by_workload=True)
 
 
 def test_figures_are_those_that_one_works_out_by_hand() -> None:
@@ -64,7 +65,7 @@ def test_a_workload_that_takes_next_to_no_power_has_no_share_of_it_to_be_off_by(
 
 def test_a_workload_without_rows_is_never_the_worst() -> None:
     exact = ROWS[ROWS["workload"] == "vm"]
-    loads = pd.Categorical(exact["workload"], ["cpu", "idle", "vm"])
+    loads = Coded(np.array([2]), ["cpu", "idle", "vm"])
     measured = exact["measured"].to_numpy()
     found = component_figures(measured, measured, loads, 1.0, 3.0, by_workload=True)
     assert (found["worst_workload"], found["energy_worst_workload"], list(found["workloads"])) == ("vm", "vm", ["vm"])
@@ -84,16 +85,16 @@ def test_a_model_is_as_good_as_its_worst_component() -> None:
 
 def test_workloads_are_told_apart_where_they_were_left_out() -> None:
     both = pd.concat([ROWS.assign(protocol=name) for name in ("blocked", "leave-one-workload-out")])
-    found = all_figures(both, 1.0)
+    found = all_figures(HeldOut.of(both), 1.0)
     assert "workloads" not in found["blocked"]["package"]
     assert list(found["leave-one-workload-out"]["package"]["workloads"]) == ["cpu", "idle", "vm"]
-    assert "workloads" in all_figures(ROWS.assign(protocol="blocked"), 1.0)["blocked"]["package"]
+    assert "workloads" in all_figures(HeldOut.of(ROWS.assign(protocol="blocked")), 1.0)["blocked"]["package"]
 
 
 def test_the_gate_looks_at_the_blocked_error_and_not_at_the_shuffled_one() -> None:
     blocked = ROWS.assign(protocol="blocked")
     flattering = blocked.assign(protocol="shuffled", predicted=blocked["measured"])
-    verdict = judge(pd.concat([flattering, blocked]), RunSpec())
+    verdict = judge(HeldOut.of(pd.concat([flattering, blocked])), RunSpec())
     assert verdict["mae"] == pytest.approx(3.6)
     assert verdict["mape"] == pytest.approx(7.5)
     assert verdict["passes"]
@@ -132,6 +133,6 @@ def test_a_model_that_is_lost_under_a_load_it_never_saw_does_not_pass(
 
 def test_the_length_of_a_window_is_that_of_most() -> None:
     late = ROWS.assign(protocol="blocked", time=lambda rows: rows["time"] + pd.to_timedelta([0, 0, 0, 0, 60], unit="s"))
-    found = all_figures(late, 1.0)["blocked"]["package"]["workloads"]
+    found = all_figures(HeldOut.of(late), 1.0)["blocked"]["package"]["workloads"]
     assert found["vm"]["joules"] == pytest.approx(60.0)  # 20 W for 3 s
     assert np.isclose(found["cpu"]["joules"], 450.0)

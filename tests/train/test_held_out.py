@@ -40,13 +40,13 @@ def test_too_few_rows_to_hold_any_out_are_refused() -> None:
 
 def test_one_workload_alone_is_judged_by_time_but_not_as_an_unseen_load() -> None:
     data = node_rows(64, ["idle", "cpu"])
-    found = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 8)
+    found = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 8).frame()
     assert found["protocol"].unique().tolist() == ["shuffled", "blocked", "forward"]
 
 
 def test_every_row_is_held_out_once_by_each_protocol_and_idle_never_as_a_load() -> None:
     data = node_rows(96, ["idle", "cpu", "vm"])
-    found = held_out(LinearRegressionTrainer(), data, sets(data, "package", "uncore"), 8)
+    found = held_out(LinearRegressionTrainer(), data, sets(data, "package", "uncore"), 8).frame()
     counted = found.groupby(["protocol", "component"])["time"].agg(["size", "nunique"])
     for protocol, expected in (("shuffled", 96), ("blocked", 96), ("leave-one-workload-out", 64), ("forward", 28)):
         assert (counted.loc[protocol] == expected).all(axis=None)
@@ -56,7 +56,7 @@ def test_every_row_is_held_out_once_by_each_protocol_and_idle_never_as_a_load() 
 def test_splits_that_are_alike_are_fitted_once_and_a_constant_component_once_in_all() -> None:
     data = node_rows(100, [f"block {number}" for number in range(1, 6)])
     Recording.fits.clear()
-    found = held_out(Recording(), data, sets(data, "package", "uncore"), 5)
+    found = held_out(Recording(), data, sets(data, "package", "uncore"), 5).frame()
     fits = pd.DataFrame(Recording.fits, columns=["component", "rows"])
     assert fits["component"].value_counts().to_dict() == {"package": 5 + 5 + 1, "uncore": 1}
     assert sorted(fits[fits["component"] == "package"]["rows"])[:6] == [66, 72, 72, 72, 76, 76]  # purged
@@ -67,7 +67,7 @@ def test_splits_that_are_alike_are_fitted_once_and_a_constant_component_once_in_
 def test_trivial_models_stand_beside_it_on_the_same_rows() -> None:
     data = node_rows(40, ["cpu", "vm"]).assign(package=lambda own: 20 + 0.03 * own["bpf_cpu_time_ms"])
     data.loc[28:, "package"] += 9.0
-    forward = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5).query("protocol == 'forward'")
+    forward = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5).frame().query("protocol == 'forward'")
     assert len(forward) == 12
     inside = data["package"].iloc[:24]  # 70 % less the gap of four rows
     assert forward["mean"].tolist() == pytest.approx([inside.mean()] * 12)
@@ -76,7 +76,7 @@ def test_trivial_models_stand_beside_it_on_the_same_rows() -> None:
 
 def test_trivial_dynamic_power_is_nothing_without_work() -> None:
     data = node_rows(40, ["cpu", "vm"]).assign(package=lambda own: 0.03 * own["bpf_cpu_time_ms"])
-    found = held_out(LinearRegressionTrainer(), data, sets(data, "package", intercept=False), 5)
+    found = held_out(LinearRegressionTrainer(), data, sets(data, "package", intercept=False), 5).frame()
     assert (found["cpu_time"] / found["measured"]).tolist() == pytest.approx([1.0] * len(found))
 
 
@@ -107,7 +107,7 @@ class Rising(LinearRegressionTrainer):
 
 def test_a_prediction_beyond_all_numbers_is_judged_and_one_that_is_none_fails_alone() -> None:
     data = node_rows(40, ["cpu", "vm"])
-    found = held_out(Rising(float("inf")), data, sets(data, "package"), 5)
+    found = held_out(Rising(float("inf")), data, sets(data, "package"), 5).frame()
     assert found["predicted"].unique().tolist() == [1e9]
     with pytest.raises(DataError, match="LinearRegressionTrainer has no number for some rows of package"):
         held_out(Rising(float("nan")), data, sets(data, "package"), 5)
@@ -115,9 +115,9 @@ def test_a_prediction_beyond_all_numbers_is_judged_and_one_that_is_none_fails_al
 
 def test_several_cores_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     data = node_rows(60, ["cpu", "vm", "cache"])
-    one = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5)
+    one = held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5).frame()
     monkeypatch.setenv("KEPLER_TRAIN_CORES", "3")
-    pd.testing.assert_frame_equal(one, held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5))
+    pd.testing.assert_frame_equal(one, held_out(LinearRegressionTrainer(), data, sets(data, "package"), 5).frame())
 
 
 @pytest.mark.parametrize("cores", ["0", "all", "-1", "1.5"])

@@ -16,6 +16,7 @@ from kepler_train.models.interval import apply_interval
 from kepler_train.train.figures import all_figures
 from kepler_train.train.held_out import held_out
 from kepler_train.train.intervals import Residuals, calibrated, cross_coverage, intervals
+from kepler_train.train.judged import HeldOut
 from kepler_train.train.trainer import trainer
 from kepler_train.train.training_set import TrainingSet, training_set
 
@@ -39,7 +40,7 @@ def rows() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def judged(rows: pd.DataFrame) -> pd.DataFrame:
+def judged(rows: pd.DataFrame) -> HeldOut:
     return held_out(trainer(BEST), rows, sets(rows), 5)
 
 
@@ -99,16 +100,17 @@ def test_a_model_that_is_never_wrong_has_an_interval_of_no_width_and_one_workloa
     assert cross_coverage(exact, 0.9) is None
 
 
-def test_without_loads_that_were_left_out_blocks_of_time_are_what_there_is(judged: pd.DataFrame) -> None:
-    blocked = judged[judged["protocol"] == "blocked"]
+def test_without_loads_that_were_left_out_blocks_of_time_are_what_there_is(judged: HeldOut) -> None:
+    every = judged.frame()
+    blocked = HeldOut.of(every[every["protocol"] == "blocked"])
     assert intervals(blocked, 0.9)["package"]["rows"] == len(blocked) / 2  # two components
     of_loads = intervals(judged, 0.9)["package"]
-    idle = int((blocked["workload"] == "idle").sum() / 2)
-    unseen = int((judged["protocol"] == "leave-one-workload-out").sum() / 2)
+    idle = int(blocked.workload.equal("idle").sum() / 2)
+    unseen = int((every["protocol"] == "leave-one-workload-out").sum() / 2)
     assert (of_loads["rows"], of_loads["workloads"]) == (idle + unseen, 8)
 
 
-def test_on_the_simulator_the_error_under_unseen_load_is_below_three_percent(judged: pd.DataFrame) -> None:
+def test_on_the_simulator_the_error_under_unseen_load_is_below_three_percent(judged: HeldOut) -> None:
     figures = all_figures(judged, 1.0)["leave-one-workload-out"]
     print({name: round(own["mape"], 2) for name, own in figures.items()})
     assert figures["package"]["mape"] < 3.0
@@ -116,7 +118,7 @@ def test_on_the_simulator_the_error_under_unseen_load_is_below_three_percent(jud
 
 
 def test_on_the_simulator_the_interval_holds_as_much_of_another_time_as_its_level_says(
-    rows: pd.DataFrame, judged: pd.DataFrame
+    rows: pd.DataFrame, judged: HeldOut
 ) -> None:
     """Neither model nor interval has seen these rows: the node runs other phases, in another order."""
     fresh = simulated_rows(hours=6, seed=99)
@@ -132,7 +134,7 @@ def test_on_the_simulator_the_interval_holds_as_much_of_another_time_as_its_leve
 
 @pytest.mark.parametrize("level", [0.8, 0.9])
 def test_on_the_simulator_the_interval_holds_as_much_of_loads_it_was_not_made_of_as_its_level_says(
-    judged: pd.DataFrame, level: float
+    judged: HeldOut, level: float
 ) -> None:
     found = intervals(judged, level)
     print(level, {component: round(own["coverage"], 3) for component, own in found.items()})
