@@ -23,14 +23,14 @@ def load_own(name: str, place: Path | str) -> Trainer:
     module, _, called = ("", "", name) if isinstance(place, Path) else place.partition(":")
     try:
         found = _file(place) if isinstance(place, Path) else importlib.import_module(module)
-    except Exception as error:  # whatever a user's module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
         raise UserError(f"The trainer {name} in {place} cannot be imported: {_sentence(error)}.") from error
     own = getattr(found, called, None)
     if not inspect.isclass(own):
         raise UserError(f"{place} has no class {called}: the trainer {name} is to be one.")
     try:
         made: Any = own()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"The trainer {name} in {place} cannot be made: {_sentence(error)}.") from error
     for attribute, kind in _ATTRIBUTES.items():
         if type(getattr(made, attribute, None)) is not kind:
@@ -50,5 +50,5 @@ def _file(file: Path) -> ModuleType:
     return module
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(".: ")

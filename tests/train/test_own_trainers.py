@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fitting import training_rows
+from fitting import FEATURES, node_rows, training_rows
 
 from kepler_train.catalog import catalog
-from kepler_train.errors import UserError
+from kepler_train.errors import DataError, UserError
 from kepler_train.models import EstimatorModel
 from kepler_train.spec import form_schema, read_spec
+from kepler_train.train.held_out import held_out
 from kepler_train.train.trainer import check_trainer, trainer
+from kepler_train.train.training_set import training_set
 
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trainers.md"
@@ -90,6 +92,7 @@ def test_a_package_offers_trainers_by_entry_points(tmp_path: Path, monkeypatch: 
         ("import nothing_like_it", "cannot be imported: ModuleNotFoundError: No module named 'nothing_like_it'"),
         ("def broken(:", "cannot be imported: SyntaxError"),
         ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(0)", "cannot be imported: SystemExit: 0"),
         ("class Other: pass", "has no class Name"),
         ("Name = 3", "has no class Name"),
         ("class Name: pass", "has no name, to be of type str"),
@@ -130,6 +133,36 @@ def test_a_name_twice_and_a_folder_that_is_not_there_are_refused(folder: Path, m
     (other / "RidgeTrainer.py").write_text("", encoding="utf-8")
     with pytest.raises(UserError, match="Two trainers are called RidgeTrainer"):
         trainer("RidgeTrainer")
+
+
+@pytest.mark.parametrize(
+    ("fit", "words"),
+    [
+        ("raise SystemExit(0)", "Name cannot learn package from 48 rows of 2 features: SystemExit: 0."),
+        ("return None", "Name made a model of package that cannot predict: AttributeError: 'NoneType' object has no"),
+        ("return EstimatorModel(Ridge())", "Name made a model of package that cannot predict: NotFittedError: This"),
+        ("return Says(np.ones(3))", "Name made a model of package that gives 3 numbers for 12 rows."),
+        ("return Says(np.ones((12, 2)))", "Name made a model of package that gives 24 numbers for 12 rows."),
+        ("return Says(np.full(12, np.nan))", "Name has no number for some rows of package that it has not seen."),
+    ],
+)
+def test_a_trainer_whose_models_are_none_is_named_in_one_sentence(fit: str, words: str, folder: Path) -> None:
+    head = """
+import numpy as np
+from sklearn.linear_model import Ridge
+from kepler_train.models import EstimatorModel
+
+class Says:
+    def __init__(self, watts): self.watts = watts
+    def predict(self, X): return self.watts
+
+"""
+    (folder / "Name.py").write_text(f"{head}{EMPTY}    def fit(self, data, before=None): {fit}\n", encoding="utf-8")
+    rows = node_rows(60, ["idle", "cpu"])
+    package = training_set(rows, FEATURES, "package", "package", "BPFOnly", intercept=True, seed=0)
+    with pytest.raises(DataError) as error:
+        held_out(trainer("Name"), rows, {"package": package}, 5)
+    assert str(error.value).startswith(words)
 
 
 def test_a_trainer_that_fails_fails_alone_and_is_named_with_its_error(
