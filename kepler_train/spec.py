@@ -414,7 +414,7 @@ def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
         given = f" (given: {first['input']!r})" if first["type"] != "value_error" else ""
         more = f" {len(problems) - 1} more parameter(s) are wrong too." if len(problems) > 1 else ""
         raise UserError(
-            f"{where}: {name + ': ' if name else ''}{message}{given}{'' if message[-1] == '.' else '.'}{more}"
+            f"{where}: {name + ': ' if name else ''}{message}{given}{'' if message[-1] in '.?' else '.'}{more}"
         ) from None
 
 

@@ -111,8 +111,7 @@ def train_from_data(
         energy_sources=energy_source,
         feature_groups=feature_group,
         output_types=output_type,
-        abs_trainers=trainers,
-        dyn_trainers=trainers,
+        **{"dyn_trainers" if output_type == "DynPower" else "abs_trainers": trainers},
         extractor=about.get("extractor", ""),
         node_type=node_type,
         nodes=nodes,
@@ -156,6 +155,12 @@ def _about(file: Path) -> dict[str, Any]:
     if file.suffix == ".csv":
         named = _PREPROCESSED.fullmatch(file.name)
         return named.groupdict() if named else {}
+    from pyarrow import ArrowInvalid
+
+    from kepler_train.extract.given import unreadable
     from kepler_train.extract.provenance import read_about
 
-    return read_about(file)
+    try:
+        return read_about(file)
+    except (ArrowInvalid, OSError) as error:
+        raise unreadable(file, error) from None

@@ -22,6 +22,8 @@ ALL_CONTAINERS = "all containers"
 # Columns of earlier files that are neither features nor power.
 _NO_FEATURES = ("node_type", "Unnamed: 0", "index")
 _RATIO = "packge_ratio_"
+# Times after this are no Unix seconds; those in ms are.
+_LATEST = pd.Timestamp("2200-01-01", tz="UTC")
 # Values of one quantity may differ by so much, as a share of it, when they were written as text.
 _SAME = 1e-6
 _LABELS = ["time", "node", "container", "workload"]
@@ -79,7 +81,7 @@ def read_given(file: Path, source: str, machine: str, *, measured: bool = True) 
             "container": frame[container].astype(str) if container else ALL_CONTAINERS,
             "workload": frame["workload"].fillna("").astype(str) if "workload" in frame else "",
         }
-        | {name: pd.to_numeric(column, errors="coerce") for name, column in features.items()}
+        | features
         | {column: pd.to_numeric(frame[name], errors="coerce") for name, column in power.items()}
     )
     if measured:
@@ -95,18 +97,27 @@ def _read(file: Path) -> pd.DataFrame:
     except FileNotFoundError:
         raise UserError(f"There is no frame {file}: name a .csv or .parquet file.") from None
     except (ValueError, OSError, pa.ArrowInvalid) as error:
-        kind = "CSV" if file.suffix == ".csv" else "Parquet"
-        raise UserError(f"{file} is cut short or not {kind}: {str(error).splitlines()[0]}.") from None
+        raise unreadable(file, error) from None
+
+
+def unreadable(file: Path, error: Exception) -> UserError:
+    """What to say of a file that is not what its name says."""
+    kind = "CSV" if file.suffix == ".csv" else "Parquet"
+    return UserError(f"{file} is cut short or not {kind}: {str(error).splitlines()[0].rstrip('.')}.")
 
 
 def _times(column: pd.Series[float], file: Path) -> pd.Series[pd.Timestamp]:
     try:
-        numeric = pd.api.types.is_numeric_dtype(column)
-        times = pd.to_datetime(column, unit="s", utc=True) if numeric else pd.to_datetime(column, utc=True)
+        if pd.api.types.is_numeric_dtype(column):
+            times = pd.to_datetime(column, unit="s", utc=True)
+        else:
+            times = pd.to_datetime(column, format="ISO8601", utc=True)
     except (ValueError, OverflowError):
         raise UserError(f"{file}: {column.name} has values that are not times.") from None
     if times.isna().any():
         raise UserError(f"{file}: {column.name} has values that are not times.")
+    if (times > _LATEST).any():
+        raise UserError(f"{file}: {column.name} reaches {column.max()}, which is no Unix time in seconds: divide it.")
     return times
 
 
@@ -123,25 +134,30 @@ def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
 
 
 def _features(frame: pd.DataFrame, labels: list[str]) -> dict[str, pd.Series[float]]:
-    """Every other column of numbers, by today's name and in today's unit."""
+    """Every other column of numbers, by today's name and in today's unit.
+
+    In a column of a feature that is known, words are values that are missing.
+    """
     found: dict[str, pd.Series[float]] = {}
     aliases = catalog().feature_aliases
+    known = {*aliases, *(name for features in catalog().feature_sets.values() for name in features)}
     for name in map(str, frame.columns):
         other = name in (*labels, *_LABELS, *_NO_FEATURES, CONTAINER) or name.startswith(_RATIO)
-        if other or name.endswith("_power") or not pd.api.types.is_numeric_dtype(frame[name]):
+        words = not pd.api.types.is_numeric_dtype(frame[name])
+        if other or name.endswith("_power") or (words and name not in known):
             continue
-        alias = aliases.get(name)
+        alias, numbers = aliases.get(name), pd.to_numeric(frame[name], errors="coerce")
         if alias is None:
-            found[name] = frame[name]
+            found[name] = numbers
         elif alias.feature not in frame.columns:
-            found[alias.feature] = frame[name] * alias.factor
+            found[alias.feature] = numbers * alias.factor
     return found
 
 
 def _measured(rows: pd.DataFrame, power: list[str], file: Path) -> pd.DataFrame:
-    complete = rows[power].notna().all(axis=1)
+    complete = (rows[power] >= 0).all(axis=1)  # also not where there is none
     if not complete.any():
         raise DataError(f"{file} has no row with power.")
     if not complete.all():
-        warn(f"{file}: {(~complete).sum()} of {len(rows)} rows have no power and are left out.")
+        warn(f"{file}: {(~complete).sum()} of {len(rows)} rows have no power, or less than 0 W, and are left out.")
     return rows[complete].reset_index(drop=True)

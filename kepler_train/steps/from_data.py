@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from kepler_train.catalog import catalog
 from kepler_train.collect.machine import MachineSpec
-from kepler_train.errors import DataError
+from kepler_train.errors import DataError, UserError
 from kepler_train.extract.columns import select_group
 from kepler_train.extract.given import Given
 from kepler_train.extract.provenance import described
@@ -56,7 +56,7 @@ def _asked_features(given: Given, asked: str, group: str, third_party: list[str]
     features = sorted({aliases[name].feature if name in aliases else name for name in names})
     missing = [name for name in features if name not in given.features]
     if missing or not features:
-        raise DataError(f"The frame has no {', '.join(missing) or 'features'}: it has {', '.join(given.features)}.")
+        raise UserError(f"The frame has no {', '.join(missing) or 'features'}: it has {', '.join(given.features)}.")
     return features
 
 

@@ -151,7 +151,9 @@ def train_frames(
         if part in failed:
             warn(f"{part} cannot be trained: {failed[part]}")
     if not trained:
-        raise DataError(f"None of the {len(models_of(spec))} models could be trained: the lines above say why.")
+        reasons = set(failed.values())
+        why = reasons.pop() if len(reasons) == 1 else "the lines above say why."
+        raise DataError(f"None of the {len(failed)} models could be trained: {why}")
     judge_models(trained, spec, evaluated, failed)
     return export_models(trained, isolated, evaluated, spec, run, out) | {"trained": len(trained)}
 

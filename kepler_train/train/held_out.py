@@ -55,7 +55,7 @@ def held_out(
         raise DataError(f"{len(frame)} rows are too few to hold out {folds} parts of them: choose a longer window.")
     if all(np.ptp(data.y) == 0 for data in sets.values()):
         watts = ", ".join(f"{component} {data.y[0]:g} W" for component, data in sets.items())
-        raise DataError(f"Power is the same in all {len(frame)} rows ({watts}): nothing can be learnt, check the meter.")
+        raise DataError(f"Power is the same in all {len(frame)} rows ({watts}): there is nothing to learn.")
     seed = next(iter(sets.values())).seed
     splits = all_splits(frame, folds, seed, trainer.lags)
     work = [(component, split) for component in sets for split in splits]

@@ -60,6 +60,19 @@ def test_power_that_never_changes_is_learnt_and_said_to_be_so(
     assert f"core is {watts:g} W in every row" in (tmp_path / "models/mine/README.md").read_text()
 
 
+@pytest.mark.parametrize("watts", [0.0, 42.0])
+def test_where_all_power_never_changes_nothing_is_learnt_and_what_is_there_stays(
+    trained: Callable[..., Any], tmp_path: Path, watts: float
+) -> None:
+    assert trained(frame())[0] == 0
+    before = (tmp_path / MODEL).read_bytes()
+    code, _, errors = trained(frame().assign(package_power=watts, dram_power=1.5))
+    assert (code, len(errors)) == (3, 1)
+    why = f"Power is the same in all 120 rows (package {watts:g} W, dram 1.5 W): there is nothing to learn."
+    assert errors[0].endswith(why)
+    assert (tmp_path / MODEL).read_bytes() == before
+
+
 def test_a_single_workload_is_judged_by_time_and_the_report_says_what_is_not_known(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -71,9 +84,9 @@ def test_a_single_workload_is_judged_by_time_and_the_report_says_what_is_not_kno
 
 
 def test_fewer_rows_than_can_be_held_out_are_refused(trained: Callable[..., Any], tmp_path: Path) -> None:
-    code, said, errors = trained(frame(9))
+    code, _, errors = trained(frame(9))
     assert (code, len(errors)) == (3, 1)
-    assert any("9 rows are too few to hold out 5 parts of them: choose a longer window." in line for line in said)
+    assert errors[0].endswith("9 rows are too few to hold out 5 parts of them: choose a longer window.")
     assert not list((tmp_path / "models").rglob("*.json"))
 
 
@@ -89,3 +102,60 @@ def test_a_column_with_rows_without_a_value_is_named(
         "Of 120 rows some have no value: bpf_page_cache_hit in 7. Leave these rows or columns out."
     )
     assert not list((tmp_path / "models").rglob("*.json"))
+
+
+def test_words_among_the_numbers_of_a_feature_are_values_that_are_missing(trained: Callable[..., Any]) -> None:
+    rows = frame().astype({"bpf_page_cache_hit": object})
+    rows.loc[3, "bpf_page_cache_hit"] = "many"
+    code, _, errors = trained(rows)
+    assert (code, len(errors)) == (3, 1)
+    assert "Of 120 rows some have no value: bpf_page_cache_hit in 1." in errors[0]
+
+
+def test_rows_of_less_than_no_power_are_left_out_and_counted(trained: Callable[..., Any], tmp_path: Path) -> None:
+    rows = frame()
+    rows.loc[5:6, "package_power"] = [-3.0, np.nan]
+    code, said, errors = trained(rows)
+    assert (code, errors) == (0, [])
+    assert any("2 of 120 rows have no power, or less than 0 W, and are left out" in line for line in said)
+    assert metadata(tmp_path)["rows"] == 118
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (lambda times: times * 1000, "reaches 1794614757000, which is no Unix time in seconds: divide it."),
+        (lambda times: times.astype(str) + " o'clock", "timestamp has values that are not times."),
+    ],
+)
+def test_times_that_are_none_are_refused_in_one_sentence(
+    trained: Callable[..., Any], times: Callable[[Any], Any], words: str
+) -> None:
+    rows = frame()
+    code, _, errors = trained(rows.assign(timestamp=times(rows["timestamp"])))
+    assert (code, len(errors)) == (2, 1)
+    assert errors[0].endswith(words)
+
+
+def test_times_may_be_written_as_dates(trained: Callable[..., Any], tmp_path: Path) -> None:
+    rows = frame()
+    written = pd.to_datetime(rows["timestamp"], unit="s", utc=True).map(lambda time: time.isoformat())
+    assert trained(rows.assign(timestamp=written))[0] == 0
+    assert metadata(tmp_path)["window"] == ["2026-11-14T00:00:00+00:00", "2026-11-14T00:05:57+00:00"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"nothing of the kind" * 100])
+def test_a_parquet_file_that_is_none_is_refused_in_one_sentence(
+    kepler_train: KeplerTrain, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "rows.parquet").write_bytes(content)
+    for command in ("train-from-data -p mine", "isolate-from-data -o out"):
+        code, _, errors = kepler_train(*command.split(), "-i", str(tmp_path / "rows.parquet"))
+        assert (code, len(errors)) == (2, 1)
+        assert "rows.parquet is cut short or not Parquet: " in errors[0]
+
+
+def test_a_trainer_that_is_not_there_is_asked_about_once(trained: Callable[..., Any]) -> None:
+    code, _, errors = trained(frame(), "--trainers", "LinearRegresionTrainer")
+    assert (code, len(errors)) == (2, 1)
+    assert errors[0].endswith("There is no trainer 'LinearRegresionTrainer': did you mean 'LinearRegressionTrainer'?")
