@@ -16,7 +16,7 @@ from kepler_train.train.baselines import BASELINES
 from kepler_train.train.figures import all_figures, worst
 from kepler_train.train.judged import HeldOut
 from kepler_train.train.protocols import Protocol
-from kepler_train.workspace import Figures, Inputs
+from kepler_train.workspace import Figures, Inputs, failures
 
 EVALUATION = "evaluation.json"
 # What a model's metadata say of its training that the report shows beside the errors.
@@ -37,8 +37,10 @@ _OF_TRAINING = (
 
 
 def evaluate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-    """Judge the models of the run that were trained."""
-    return judge_models(inputs.parts("train"), spec, out)
+    """Judge the models of the run that were trained, and say of the others why they were not."""
+    trained = inputs.parts("train")
+    missing = [part for part in models_of(spec) if part not in trained]
+    return judge_models(trained, spec, out, failures(inputs.run, "train", missing, spec))
 
 
 def judge_models(

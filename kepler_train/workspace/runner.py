@@ -15,6 +15,7 @@ from kepler_train import __version__
 from kepler_train.errors import DataError, UserError, unknown_name
 from kepler_train.events import say, warn
 from kepler_train.spec import RunSpec
+from kepler_train.workspace.failures import noting_failure
 from kepler_train.workspace.layout import Run
 from kepler_train.workspace.manifest import MANIFEST, Figures, FileRecord, InputRecord, Manifest, record_of, sha256_of
 
@@ -100,7 +101,7 @@ def run_step(
         return done
 
     started, clock = datetime.now(UTC), time.monotonic()
-    with _room_on_disk(step), run.store.scratch() as scratch:
+    with noting_failure(run, step.name, part, spec), _room_on_disk(step), run.store.scratch() as scratch:
         folders, gathered = _stage_in(step, run, sources, scratch / "in")
         out = scratch / "out"
         out.mkdir()

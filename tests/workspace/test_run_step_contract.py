@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import fake_steps
 import pytest
 from fake_steps import CALLS, OTHER_SPEC, SPEC, STEPS
@@ -9,7 +11,8 @@ from places import Do, Place
 
 from kepler_train import __version__
 from kepler_train.errors import DataError, UserError
-from kepler_train.workspace import Run, Store, run_step
+from kepler_train.spec import RunSpec
+from kepler_train.workspace import Figures, Inputs, Run, Store, failures, run_step
 
 
 def test_the_manifest_names_every_file_with_its_size_and_hash(do: Do):
@@ -185,3 +188,26 @@ def test_a_step_that_fails_leaves_the_old_result_as_it_was(do: Do, store: Store,
     with pytest.raises(KeyError):
         run_step(STEPS["words"], STEPS, Run.named(store, "lab/1"), SPEC, force=True)
     assert {key: store.read(key) for key in store.sizes("runs")} == before
+
+
+def test_why_a_part_failed_is_known_until_it_is_done(do: Do, store: Store, monkeypatch: pytest.MonkeyPatch):
+    run, parts = Run.named(store, "lab/1"), ["x/1", "x/2", "y/1"]
+    do("words")
+    for part, error in (("x/1", DataError("9 rows are too few.")), ("x/2", ZeroDivisionError("division by zero"))):
+
+        def broken(inputs: Inputs, spec: RunSpec, out: Path, error: Exception = error) -> Figures:
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(fake_steps, "piece", broken)
+            with pytest.raises(type(error)):
+                do("piece", part)
+    assert failures(run, "piece", parts, SPEC) == {
+        "x/1": "9 rows are too few.",
+        "x/2": "It met a bug, ZeroDivisionError: please report it with the log of its task.",
+    }
+    assert failures(run, "piece", parts, OTHER_SPEC) == {}
+    with pytest.raises(DataError, match="None of the 3 parts"):
+        do("gather")  # a reason is no result
+    do("piece", "x/1")
+    assert list(failures(run, "piece", parts, SPEC)) == ["x/2"]

@@ -1,0 +1,64 @@
+"""Why a part of a step could not be done, kept where its result would be, for the step that reports on all parts.
+
+A result takes its place: a part that was done has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kepler_train.errors import KeplerTrainError
+from kepler_train.events import warn
+from kepler_train.spec import RunSpec
+from kepler_train.workspace.layout import Run
+
+FAILURE = "failure.json"
+
+
+class _Failure(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    spec_digest: str
+    reason: str
+
+
+@contextmanager
+def noting_failure(run: Run, step: str, part: str, spec: RunSpec) -> Iterator[None]:
+    """Keep the reason for which the work on a part of a step fails."""
+    try:
+        yield
+    except Exception as error:
+        if part:
+            _keep(run, step, part, _Failure(spec_digest=spec.digest(), reason=_reason(error)))
+        raise
+
+
+def failures(run: Run, step: str, parts: Iterable[str], spec: RunSpec) -> dict[str, str]:
+    """Why parts of a step could not be done by this spec, where that is known."""
+    found = {}
+    for part in parts:
+        content = run.store.read(f"{run.folder(step, part)}/{FAILURE}")
+        try:
+            failure = _Failure.model_validate_json(content or "")
+        except ValidationError:
+            continue
+        if failure.spec_digest == spec.digest():
+            found[part] = failure.reason
+    return found
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeplerTrainError):
+        return str(error)
+    return f"It met a bug, {type(error).__name__}: please report it with the log of its task."
+
+
+def _keep(run: Run, step: str, part: str, failure: _Failure) -> None:
+    key = f"{run.folder(step, part)}/{FAILURE}"
+    try:
+        run.store.write(key, failure.model_dump_json(indent=1).encode())
+    except (KeplerTrainError, OSError) as error:  # what went wrong first is what matters
+        warn(f"The reason is not kept in {run.store.uri}/{key}: {error}")
