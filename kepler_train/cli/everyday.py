@@ -203,6 +203,7 @@ def train(
     from kepler_train.steps import models_of
     from kepler_train.steps.checkpoints import keep_checkpoints
     from kepler_train.steps.pipeline import train_pipeline
+    from kepler_train.steps.previous import keep_previous
 
     asked = o.spec_of(
         pipeline=pipeline_name,
@@ -235,12 +236,14 @@ def train(
         machine = o.machine_of(machine_id, phases)
         known = known_background(spec, profile, work / "known")
         keep_checkpoints(spec, str(model_path("")), work / "kept")
+        keep_previous(spec, str(model_path("")), work / "kept")
         figures = train_pipeline(samples, spec, phases, query_name, work, place.parent, machine, known, work / "kept")
         if not figures["models"]:
             raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
     say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")
     if figures["trained"] < len(models_of(spec)):
-        raise DataError(f"{len(models_of(spec)) - figures['trained']} models could not be trained.")
+        lacking = f"{len(models_of(spec)) - figures['trained']} of {len(models_of(spec))}"
+        raise DataError(f"{lacking} models could not be trained: {home / 'README.md'} says why.")
 
 
 def export(

@@ -102,6 +102,7 @@ def train_from_data(
     from kepler_train.steps import models_of
     from kepler_train.steps.checkpoints import keep_checkpoints
     from kepler_train.steps.from_data import chosen_features, train_given
+    from kepler_train.steps.previous import keep_previous
 
     file = _frame_file(frame)
     about = _about(file)
@@ -128,12 +129,14 @@ def train_from_data(
     home = model_path(pipeline_name)
     with scratch() as work, whole_folder(home, is_pipeline) as place:
         keep_checkpoints(spec, str(model_path("")), work / "kept")
+        keep_previous(spec, str(model_path("")), work / "kept")
         figures = train_given(given, spec, columns, file.name, work, place.parent, about, machine, work / "kept")
         if not figures["models"]:
             raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
     say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")
     if figures["trained"] < len(models_of(spec)):
-        raise DataError(f"{len(models_of(spec)) - figures['trained']} models could not be trained.")
+        lacking = f"{len(models_of(spec)) - figures['trained']} of {len(models_of(spec))}"
+        raise DataError(f"{lacking} models could not be trained: {home / 'README.md'} says why.")
 
 
 def _frame_file(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""The version of a pipeline that is published now: what a new one is compared with.
+"""The version of a pipeline that is there now, published or in its folder: what a new one is compared with.
 
 A run keeps it with its plan, so that its later steps see what the plan saw, whatever is published meanwhile.
 """
@@ -6,6 +6,7 @@ A run keeps it with its plan, so that its later steps see what the plan saw, wha
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -26,20 +27,38 @@ from kepler_train.spec import RunSpec
 from kepler_train.workspace import Store, open_store
 
 BEST = "previous_best"
+# The spec of a pipeline, in its folder.
+ARGUMENTS = "train_arguments.json"
 
 
 def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
     """Copy the best published model of every source, output type and group of a spec, where there is one.
 
-    A version of this window or a later one is not previous. Models that cannot be fetched stop no run.
+    A pipeline that was trained there and never published has no versions and is taken as it is. One of this window or
+    a later one is not previous. Models that cannot be fetched stop no run.
     """
     try:
         version = open_target(models).latest(spec.pipeline)
-        end = f"{spec.end:%Y%m%dT%H%M%SZ}" if spec.end else "9"
-        if version and window_end_of(version) < end:
-            _copy(spec, models, f"{spec.pipeline}/{version}", folder)
+        home = f"{spec.pipeline}/{version}" if version else spec.pipeline
+        before = window_end_of(version) if version else _trained_until(models, home)
+        end = _stamp(spec.end) if spec.end else "9"
+        if before and before < end:
+            _copy(spec, models, home, folder)
     except KeplerTrainError as error:
-        warn(f"The models that {spec.pipeline} published before are not compared with: {error}")
+        warn(f"The models of {spec.pipeline} that are there are not compared with: {error}")
+
+
+def _trained_until(models: str, home: str) -> str:
+    """The end of the window that a pipeline was trained on, as in the name of a version; empty where none is there."""
+    try:
+        arguments = json.loads(open_store(models).read(f"{home}/{ARGUMENTS}") or "{}")
+        return _stamp(datetime.fromisoformat(arguments["end"]))
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _stamp(moment: datetime) -> str:
+    return f"{moment:%Y%m%dT%H%M%SZ}"
 
 
 def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`--continue-from`: training that goes on from the models of an earlier window."""
+"""Training after models of an earlier window: going on from them with `--continue-from`, and compared with them."""
 
 from __future__ import annotations
 
@@ -40,3 +40,26 @@ def test_a_command_goes_on_from_an_earlier_pipeline_below_model_path(
     (weights,) = (tmp_path / "models" / "second").rglob("GradientBoostingRegressorTrainer_0/package.json")
     trees = json.loads(weights.read_text())["learner"]["gradient_booster"]["model"]["trees"]
     assert len(trees) == 200
+
+
+def test_what_is_there_of_an_earlier_window_stands_beside_what_takes_its_place(
+    kepler_train: KeplerTrain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_PATH", str(tmp_path / "models"))
+
+    def report_after(start: float) -> str:
+        write_frame(tmp_path / "rows.csv", start)
+        code, _, errors = kepler_train(
+            *("train-from-data", "-i", str(tmp_path / "rows.csv"), "-p", "mine", "--features", "frame"),
+            *("--trainers", "LinearRegressionTrainer"),
+        )
+        assert (code, errors) == (0, [])
+        return (tmp_path / "models" / "mine" / "README.md").read_text()
+
+    before = "*the version published before: LinearRegressionTrainer_0*"
+    assert before not in report_after(1.7e9)
+    assert before not in report_after(1.7e9)  # has learnt all of these rows
+    assert f"| {before} | BPFOnly | 0.00 " in report_after(1.7e9 + 86_400)  # the same law on the next day
+    assert f"| {before[:-1]}, which saw some of these rows* |" in report_after(1.7e9 + 86_400 + 300)
+    (tmp_path / "models/mine/train_arguments.json").write_text("[]")
+    assert before not in report_after(1.7e9 + 3 * 86_400)

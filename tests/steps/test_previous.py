@@ -17,6 +17,7 @@ from kepler_train.spec import RunSpec
 from kepler_train.steps.evaluate import EVALUATION, judge_models
 from kepler_train.steps.previous import BEST, keep_previous
 from kepler_train.steps.train import HELD_OUT, MODEL
+from kepler_train.train.judged import HeldOut
 
 SGD = f"{SOURCE}/AbsPower/BPFOnly/SGDRegressorTrainer"
 LINEAR = f"{SOURCE}/AbsPower/BPFOnly/LinearRegressionTrainer"
@@ -49,7 +50,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> str:
     models = json.loads((folder / EVALUATION).read_text())["models"]
     (folder / "export").mkdir()
     for part, verdict in models.items():
-        export_model(parts[part] / MODEL, pd.read_parquet(parts[part] / HELD_OUT), folder / "export", part, verdict)
+        export_model(parts[part] / MODEL, HeldOut.read(parts[part] / HELD_OUT), folder / "export", part, verdict)
     export_pipeline(folder / "export", run, "none", models)
     target = open_target(str(folder / "models"))
     version = version_of(folder / "export", run.window[1])

@@ -181,7 +181,7 @@ def test_a_trainer_that_fails_fails_alone_and_is_named_with_its_error(
         *("--trainers", "Name,LinearRegressionTrainer"),
     )
     assert code == 3, errors
-    assert errors == ["error: 1 models could not be trained."]
+    assert errors == [f"error: 1 of 2 models could not be trained: {tmp_path}/models/mine/README.md says why."]
     (line,) = [line for line in said if "out of luck" in line]
     assert "rapl-sysfs/AbsPower/BPFOnly/Name cannot be trained: Name cannot learn package" in line
     written = [json.loads(file.read_text())["trainer"] for file in (tmp_path / "models").rglob("*_0/metadata.json")]
