@@ -257,11 +257,12 @@ def export(
         bool, typer.Option("--legacy-pickles", help="With the .pkl files that kepler-model-server 0.7 clients load.")
     ] = False,
 ) -> None:
-    """Copy a trained pipeline into a model database."""
+    """Copy a trained pipeline into a model database, and list it there."""
     from pathlib import Path
 
     from kepler_train.collect.benchmark import read_benchmark
     from kepler_train.export.database import copy_pipeline, is_pipeline
+    from kepler_train.publish.index import list_pipeline
 
     if benchmark and collect_date:
         raise UserError("Name the time of collection in one way: --benchmark or --collect-date.")
@@ -272,4 +273,5 @@ def export(
     with whole_folder(place, is_pipeline) as folder:
         archives = zip_archives == "true"
         models = copy_pipeline(model_path(pipeline_name), folder, publisher, collected, archives, legacy_pickles)
+    list_pipeline(str(place.parent.absolute()), pipeline_name)
     say(f"Wrote {place}: {models} models.")

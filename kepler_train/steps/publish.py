@@ -1,12 +1,13 @@
-"""Publish: a new version of the pipeline's models at the target, and `latest` moved to it in one step."""
+"""Publish: a new version of the pipeline's models at the target, `latest` moved to it in one step, and the list."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from kepler_train.errors import DataError
-from kepler_train.events import say
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import say, warn
+from kepler_train.publish.index import list_pipeline
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import version_of
 from kepler_train.spec import RunSpec
@@ -31,6 +32,10 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     latest = target.point_latest(spec.pipeline, version)
     say(f"publish: {len(models)} models at {place}")
     say(f"publish: latest of {spec.pipeline} is {latest}" + ("" if latest == version else " (of a newer window)"))
+    try:
+        list_pipeline(target.uri, spec.pipeline)
+    except UserError as error:  # the models are there, which is what others wait for
+        warn(f"The list of pipelines at {target.uri} is left as it is: {error}")
     profile = inputs.folder("export") / PROFILE
     if profile.is_file():
         kept = promote_profile(profile.read_bytes(), inputs.run.store, spec.node_type)

@@ -149,6 +149,8 @@ def test_train_and_export_leave_a_pipeline_that_others_read(
     assert (metadata["publisher"], metadata["collect_time"]) == ("me", "2026-11-14T00:00:00Z")
     files = {path.relative_to(home) for path in home.rglob("*")}
     assert files == {path.relative_to(tmp_path / "db/models/mine") for path in (tmp_path / "db/models/mine").rglob("*")}
+    assert (tmp_path / "db/models/README.md").read_text().count(f"| [{passing} models](mine/README.md) |") == 1
+    assert "# Pipeline mine" in (tmp_path / "db/models/.doc/mine.md").read_text()
     assert kepler_train("export", "-p", "mine", "-o", "db/models", "--zip=false")[0] == 0  # again, in its place
     assert not list((tmp_path / "db").rglob("*.zip"))
     assert not list((tmp_path / "db").rglob("*.pkl"))

@@ -1,0 +1,114 @@
+"""A pipeline in short, for who looks for one among many: a row of a list, and a page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from kepler_train.export.pictures import error_map_name, power_curve_name
+from kepler_train.models.files import DETAILS, METADATA
+
+COLUMNS = ["pipeline", "machine", "best models, error in blocks of time", "collected", "updated", "publisher", "report"]
+ARGUMENTS = "train_arguments.json"
+
+
+@dataclass(frozen=True)
+class BestModel:
+    """The first of a table of models, with the errors (W, %) of its worst component in blocks of time."""
+
+    source: str
+    output_type: str
+    group: str
+    name: str
+    mae: float
+    mape: float | None
+    models: int
+
+    @property
+    def table(self) -> str:
+        """What files on this source and output type begin with."""
+        return f"{self.source}_{self.output_type}"
+
+    @property
+    def error(self) -> str:
+        """The error in words."""
+        return f"{self.mae:.2f} W" + (f" ({self.mape:.1f} %)" if self.mape is not None else "")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A pipeline whose files are below `home`: metadata, arguments, best models, and the loads they learnt from."""
+
+    name: str
+    home: str
+    metadata: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+    best: list[BestModel]
+    workloads: list[str]
+
+    @property
+    def machine(self) -> str:
+        """The machine, and the node type that the models are for."""
+        return f"{self.arguments.get('machine_id') or 'unnamed'}, node type {self.arguments.get('node_type', 0)}"
+
+    def row(self, page: str) -> str:
+        """The row of the list, with a link to the page."""
+        best = [_plain(f"{one.output_type} of {one.source}: {one.error}") for one in self.best]
+        times = [_minute(self.metadata.get(name)) for name in ("collect_time", "last_update_time")]
+        plain = [_plain(text) for text in (*times, self.metadata.get("publisher") or "–")]
+        report = f"[{sum(one.models for one in self.best)} models]({self.home}/README.md)"
+        return f"| {' | '.join([f'[{self.name}]({page})', _plain(self.machine), '<br>'.join(best), *plain, report])} |"
+
+    def page(self, up: str) -> str:
+        """The page on the pipeline; `up` leads from it to where `home` is."""
+        environment = Environment(  # noqa: S701  # Markdown, not HTML
+            loader=PackageLoader("kepler_train.export"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        environment.filters |= {"plain": _plain, "minute": _minute}
+        return environment.get_template("pipeline.md").render(
+            about=self, home=f"{up}/{self.home}", error_map=error_map_name, power_curve=power_curve_name
+        )
+
+
+def read_overview(read: Callable[[str], bytes | None], name: str, home: str) -> Overview | None:
+    """The overview of the pipeline below `home`, whose files are found by `read`; None where one cannot be made."""
+    try:
+        metadata, arguments = (json.loads(read(f"{home}/{file}") or b"") for file in (METADATA, ARGUMENTS))
+        best = [
+            found
+            for source in arguments["energy_sources"]
+            for output_type in arguments["output_types"]
+            if (found := _best(read(f"{home}/{source}_{output_type}_model_metadata.csv"), source, output_type))
+        ]
+        first = f"{home}/{best[0].source}/{best[0].output_type}/{best[0].group}/{best[0].name}"
+        learnt = [json.loads(read(f"{first}/{file}") or b"{}") for file in (METADATA, DETAILS)]
+        workloads = [str(name) for about in learnt for name in about.get("workloads", {})]
+        return Overview(name, home, dict(metadata), arguments, best, workloads)
+    except (ValueError, LookupError, TypeError, AttributeError):  # written by another tool
+        return None
+
+
+def _best(table: bytes | None, source: str, output_type: str) -> BestModel | None:
+    """The first row of a table of models, which is the best."""
+    rows = list(csv.DictReader((table or b"").decode("utf-8").splitlines()))
+    if not rows:
+        return None
+    name, group, mae, mape = (rows[0][column] for column in ("model_name", "feature_group", "mae", "mape"))
+    return BestModel(source, output_type, group, name, float(mae), float(mape) if mape else None, len(rows))
+
+
+def _minute(moment: str | None) -> str:
+    """A time as people read it."""
+    return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC" if moment else "–"
+
+
+def _plain(text: object) -> str:
+    """A text that is neither markup nor the end of a cell or a comment, whatever is in it."""
+    return escape(" ".join(str(text).split()), quote=False).replace("|", r"\|")
