@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from kepler_train.export.canvas import LARGE, NORMAL, PALE, UPRIGHT, Canvas, Point, width_of
+from kepler_train.train.protocols import Rows
 
-Numbers = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.floating]
 # Colours that are told apart side by side; beyond them they come again.
 COLOURS = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf", "#7f7f7f",
@@ -155,14 +155,9 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
     return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
 
 
-def numbers(values: pd.Series[float]) -> Numbers:
-    """A column as an array."""
-    return np.asarray(values, dtype=np.float64)
-
-
-def thinned(rows: pd.DataFrame, points: int) -> pd.DataFrame:
+def thinned(rows: Rows, points: int) -> Rows:
     """So many rows at most, evenly spread: more of them hide what they show."""
-    return rows.iloc[:: max(1, -(-len(rows) // points))]
+    return rows[:: max(1, -(-len(rows) // points))]
 
 
 def limits(*values: Numbers) -> tuple[float, float]:

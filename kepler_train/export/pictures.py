@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
-
 from kepler_train.export.error_map import plot_error_map
 from kepler_train.export.plot import plot_held_out
 from kepler_train.export.power_curve import plot_power_curves
 from kepler_train.export.standings import Evaluation, best_parts, ranked_parts, tables
+from kepler_train.train.judged import HeldOut
 
 PLOT = "held_out.png"
 _CURVES = 3  # models in one picture
@@ -32,7 +31,7 @@ def pictured(evaluation: Evaluation) -> list[str]:
     return list(dict.fromkeys(_table(part) for part in models if models[part]["passes"]))
 
 
-def draw_pictures(evaluation: Evaluation, held_out: Callable[[str], pd.DataFrame], home: Path) -> None:
+def draw_pictures(evaluation: Evaluation, held_out: Callable[[str], HeldOut], home: Path) -> None:
     """Draw all pictures; `held_out` reads the held-out rows of a model."""
     plot_held_out({part: held_out(part) for part in best_parts(evaluation)}, home / PLOT)
     every = tables(evaluation)

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from kepler_train.export.canvas import Canvas
-from kepler_train.export.panels import Grid, Legend, Numbers, Panel, colours_of, heading, limits, numbers, thinned
+from kepler_train.export.panels import Grid, Legend, Numbers, Panel, colours_of, heading, limits, thinned
 from kepler_train.export.plot import farthest
 from kepler_train.train.held_out import LOAD
+from kepler_train.train.judged import HeldOut
+from kepler_train.train.protocols import Rows
 
 _GREY = "#888888"
 _POINTS = 800  # of a panel
@@ -19,43 +20,45 @@ _PARTS, _ROWS = 15, 10  # of a curve at most, and of each part at least
 _HEADING = 20  # pixels
 
 
-def plot_power_curves(held_out: Mapping[str, pd.DataFrame], main: Mapping[str, str], file: Path) -> None:
+def plot_power_curves(held_out: Mapping[str, HeldOut], main: Mapping[str, str], file: Path) -> None:
     """A panel per component: measured rows of the first model as dots, and a line for what each model says.
 
     `main` names the feature that stands for a component's load; it is the same for all models.
     """
     protocol, words = farthest(held_out)
-    models = {
-        " on ".join(part.split("/")[:1:-1]): _by_component(rows[rows["protocol"] == protocol])
-        for part, rows in held_out.items()
+    names = [" on ".join(part.split("/")[:1:-1]) for part in held_out]
+    models = dict(zip(names, held_out.values(), strict=True))
+    rows = {
+        (name, piece.component): piece.rows
+        for name, own in models.items()
+        for piece in own.pieces
+        if piece.protocol == protocol
     }
-    source, output_type, _, _ = next(iter(held_out)).split("/")
-    first = next(iter(models.values()))
-    grid = Grid(len(first), width=420 if len(first) > 1 else 680, height=270, columns=2, top=_HEADING)
+    first = models[names[0]]
+    components = [component for name, component in rows if name == names[0]]
+    grid = Grid(len(components), width=420 if len(components) > 1 else 680, height=270, columns=2, top=_HEADING)
     width, height = grid.size
-    colours = colours_of(models)
+    colours = colours_of(names)
     legend = Legend({"measured": _GREY}, width, lines=colours)
     canvas = Canvas(width, height + legend.height)
+    source, output_type, _, _ = next(iter(held_out)).split("/")
     heading(canvas, f"{output_type} of {source} against the load: measured, and median predicted ({words} held out)")
-    for number, component in enumerate(first):
-        lines = {
-            name: medians(numbers(own[component][LOAD]), numbers(own[component]["predicted"]))
-            for name, own in models.items()
-        }
-        shown = thinned(first[component], _POINTS)
-        load, measured = numbers(shown[LOAD]), numbers(shown["measured"])
+    for number, component in enumerate(components):
+        lines = {name: medians(*_columns(own, rows[name, component], "predicted")) for name, own in models.items()}
+        load, measured = _columns(first, thinned(rows[names[0], component], _POINTS), "measured")
         up = limits(measured, *(watts for _, watts in lines.values()))
         panel = Panel(canvas, *grid.place(number), grid.width, grid.height, limits(load), up)
         canvas.dots(panel.places(load, measured), _GREY, alpha=0.5)
-        for name, line in reversed(lines.items()):  # the best above the others
-            canvas.line(panel.places(*line), colours[name], width=2)
+        for name in reversed(names):  # the best above the others
+            canvas.line(panel.places(*lines[name]), colours[name], width=2)
         panel.frame(component, f"{main[component]} (1/s)", f"{component} power (W)")
     legend.draw(canvas, height)
     canvas.save(file)
 
 
-def _by_component(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    return {str(component): own for component, own in rows.groupby("component", sort=False, observed=True)}
+def _columns(held_out: HeldOut, rows: Rows, power: str) -> tuple[Numbers, Numbers]:
+    """Load and power (W) of some rows."""
+    return held_out.columns[LOAD][rows], held_out.columns[power][rows]
 
 
 def medians(load: Numbers, power: Numbers) -> tuple[Numbers, Numbers]:

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import pandas as pd
-
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.pictures import draw_pictures
 from kepler_train.export.preprocessed import copy_preprocessed_data
@@ -42,6 +40,6 @@ def export_models(
         held_out = HeldOut.read(trained[part] / HELD_OUT)
         export_model(trained[part] / MODEL, held_out, home, part, verdict, pickles=spec.legacy_pickles)
     export_pipeline(home, spec, isolation.isolator, passing)
-    draw_pictures(evaluation, lambda part: pd.read_parquet(trained[part] / HELD_OUT), home)
+    draw_pictures(evaluation, lambda part: HeldOut.read(trained[part] / HELD_OUT), home)
     write_report(home / REPORT, spec, evaluation, isolation, run)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

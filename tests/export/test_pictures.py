@@ -22,6 +22,7 @@ from kepler_train.export.pictures import best_alike, draw_pictures, pictured
 from kepler_train.export.plot import plot_held_out
 from kepler_train.export.power_curve import medians
 from kepler_train.export.standings import Standing, Table
+from kepler_train.train.judged import HeldOut
 
 SOURCES = {"rapl-sysfs": ["package", "core", "uncore", "dram"], "acpi": ["platform"]}
 GROUPS = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly"]
@@ -32,7 +33,13 @@ LOADS = [f"load {number}" for number in range(25)]
 def rows(component: str, power: float, error: float) -> pd.DataFrame:
     """100 rows under 25 loads with `power` to 2 · `power` W, predicted with a constant error."""
     measured = np.linspace(power, 2 * power, 100)
-    columns = {"workload": np.repeat(LOADS, 4), "component": component, "load": 1e9 * measured}
+    columns = {
+        "time": pd.Timestamp(0, tz="UTC"),
+        "node": "a",
+        "workload": np.repeat(LOADS, 4),
+        "component": component,
+        "load": 1e9 * measured,
+    }
     own = pd.DataFrame(columns | {"measured": measured, "predicted": measured + error})
     return pd.concat([own.assign(protocol=name) for name in ("blocked", "leave-one-workload-out")])
 
@@ -43,8 +50,9 @@ def error_of(part: str) -> float:
     return 0.5 + GROUPS.index(group) + 0.11 * TRAINERS.index(trainer)
 
 
-def held_out(part: str) -> pd.DataFrame:
-    return pd.concat([rows(name, 50, error_of(part)) for name in SOURCES[part.split("/")[0]]])
+def held_out(part: str, workload: str = "") -> HeldOut:
+    table = pd.concat([rows(name, 50, error_of(part)) for name in SOURCES[part.split("/")[0]]])
+    return HeldOut.of(table.assign(workload=workload) if workload else table)
 
 
 def evaluation(refused: str = "") -> dict[str, Any]:
@@ -165,8 +173,7 @@ def test_the_same_picture_is_the_same_file(tmp_path: Path) -> None:
 
 def test_rows_of_blocks_are_not_called_loads(tmp_path: Path, words: list[list[tuple[Any, ...]]]) -> None:
     part = "acpi/AbsPower/Basic/LinearRegressionTrainer"
-    blocks = held_out(part).assign(workload="block 1")
-    for found in (held_out(part), blocks):
+    for found in (held_out(part), held_out(part, "block 1")):
         plot_held_out({part: found}, tmp_path / "held_out.png")
     titles = [[text for _, text, *_ in picture[:-1] if "held out" in text] for picture in words]
     assert titles == [["workload (whole loads held out)"], ["workload (blocks of time held out)"]]
