@@ -47,6 +47,9 @@ def query(
     thirdparty_metrics: o.ThirdParty = "",
     metric_prefix: o.Prefix = "",
     vm_train: o.VmTrain = False,
+    to_estimate: Annotated[
+        bool, typer.Option("--to-estimate", help="Machines without a power meter will do: for `kepler-train estimate`.")
+    ] = False,
     nodes: Annotated[list[str] | None, typer.Option("--node", "--nodes", help="Nodes to take; all by default.")] = None,
     dialect: Annotated[str, typer.Option(help="Metric names: legacy (Kepler up to 0.9) or current.")] = "",
     step: Annotated[
@@ -68,6 +71,8 @@ def query(
 
     if bool(benchmark_window) + bool(start_time or end_time or interval) != 1:
         raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
+    if to_estimate and vm_train:
+        raise UserError("--vm-train is to learn from energy, --to-estimate does without: choose one.")
     if not (step == 0 or 0.001 <= step <= 86400):
         raise UserError(f"--step {step:g}: a step is between 0.001 and 86400 seconds.")
     start, end = read_benchmark(named(benchmark_window, ".json")) if benchmark_window else (start_time, end_time)
@@ -90,7 +95,7 @@ def query(
     spec = spec.model_copy(update={"start": start, "end": end})
     _check_names(output, form, benchmark, benchmark_window, machine_id)
     machine = _measured_machine(spec, benchmark_window) if machine_id else None
-    written = _query(spec, output, form, step, to_csv)
+    written = _query(spec, output, form, step, to_csv, metered=not to_estimate)
     if benchmark:
         with whole_file(named(benchmark, ".json")) as file:
             write_benchmark(file, start, end)
@@ -136,7 +141,7 @@ def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | Non
     return machine
 
 
-def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool) -> str:
+def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool, *, metered: bool) -> str:
     from kepler_train.collect.comma_separated import write_csv
     from kepler_train.collect.exchange import export_json
     from kepler_train.steps.query import query_samples
@@ -147,12 +152,12 @@ def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool) 
         if form is Format.JSON:
             place = named(output, ".json")
             samples, file = outputs.enter_context(scratch()), outputs.enter_context(whole_file(place))
-            figures = query_samples(spec, samples, step)
+            figures = query_samples(spec, samples, step, metered=metered)
             export_json(samples, file)
         else:
             place = data_path(output)
             samples = outputs.enter_context(whole_folder(place, is_query))
-            figures = query_samples(spec, samples, step)
+            figures = query_samples(spec, samples, step, metered=metered)
         if table is not None:
             write_csv(samples, table)
     return f"{place}: {_summary(figures)}"

@@ -33,26 +33,42 @@ _NO_NAMES = ("__name__", "zone", "state")
 
 
 def query(
-    server: Prometheus, want: Wanted, nodes: list[str], start: float, end: float, out: Path, step: float = 0
+    server: Prometheus,
+    want: Wanted,
+    nodes: list[str],
+    start: float,
+    end: float,
+    out: Path,
+    step: float = 0,
+    *,
+    metered: bool = True,
 ) -> Figures:
     """Write every sample of the window, a file per metric, and answer what was found.
 
-    With a `step` (s) the values at its multiples are written instead, as the server resamples them.
+    With a `step` (s) the values at its multiples are written instead, as the server resamples them. Unless the
+    machines must be `metered`, those without energy are taken too.
     """
+    needed, what = (want.energy, "energy counters") if metered else (want.features, "features")
     # Prometheus knows milliseconds, and so do the edges of chunks.
     start_ms, end_ms = round(start * 1000), round(end * 1000)
     with ThreadPoolExecutor(PARALLEL) as pool:
         try:
-            energy = _energy_series(server, want, start, end, pool)
-            known = want.nodes(labels for many in energy.values() for labels in many)
-            asked = _asked_for(server, want, known, energy, nodes, start, end, round(step * 1000), pool)
-            _check_energy(server, want, nodes, {one.metric for one in asked})
+            listed = _listed(server, want.energy if metered else want.metrics, start, end, pool)
+            known = (
+                want.nodes(labels for many in listed.values() for labels in many)
+                if metered
+                else want.every_node(listed.__getitem__, others=True)
+            )
+            if known.names and (absent := [node for node in nodes if node not in known.names]):
+                warn(f"query: Prometheus has no {what} of {', '.join(absent)} in the window.")
+            asked = _asked_for(server, want, known, listed, nodes, start, end, round(step * 1000), pool)
+            _check_found(server, what, needed, nodes, {one.metric for one in asked})
             found = _download(server, asked, start_ms, end_ms, out, pool)
             _keep_names(server, want, set(found), known, nodes, start, end, out)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # after a failure nothing more is asked for
             raise
-    _check_energy(server, want, nodes, set(found))
+    _check_found(server, what, needed, nodes, set(found))
     missing = [metric for metric in want.metrics if metric not in found]
     if missing:
         say(f"query: {len(missing)} of {len(want.metrics)} metrics have no samples in the window: {', '.join(missing)}")
@@ -67,32 +83,31 @@ def query(
     }
 
 
-def _energy_series(
-    server: Prometheus, want: Wanted, start: float, end: float, pool: ThreadPoolExecutor
+def _listed(
+    server: Prometheus, metrics: list[str], start: float, end: float, pool: ThreadPoolExecutor
 ) -> dict[str, list[Labels]]:
-    return dict(zip(want.energy, pool.map(lambda name: _series(server, name, start, end), want.energy), strict=True))
+    return dict(zip(metrics, pool.map(lambda name: _series(server, name, start, end), metrics), strict=True))
 
 
 def _asked_for(
     server: Prometheus,
     want: Wanted,
     known: Nodes,
-    energy: dict[str, list[Labels]],
+    listed: dict[str, list[Labels]],
     nodes: list[str],
     start: float,
     end: float,
     step: int,
     pool: ThreadPoolExecutor,
 ) -> list[Asked]:
-    """The metrics that have series in the window; a node of which there is no energy is said to be missing."""
-    if known.names and (missing := [node for node in nodes if node not in known.names]):
-        warn(f"query: Prometheus has no energy counters of {', '.join(missing)} in the window.")
+    """The metrics that have series in the window; the series of some are listed already."""
 
     def look(metric: str) -> Asked:
         selector = known.selector(metric, nodes)
         if metric in want.foreign or (want.vm_label and metric in want.features):
-            selector = known.narrowed(metric, _series(server, metric, start, end), nodes)
-        labels = energy[metric] if metric in energy and not nodes else _series(server, selector, start, end)
+            many = listed[metric] if metric in listed else _series(server, metric, start, end)
+            selector = known.narrowed(metric, many, nodes)
+        labels = listed[metric] if metric in listed and not nodes else _series(server, selector, start, end)
         names = {name for one in labels for name in one} - {"__name__"}
         return Asked(metric, selector, schema(metric, names), len(labels), step)
 
@@ -134,12 +149,10 @@ def _keep_names(
                 break
 
 
-def _check_energy(server: Prometheus, want: Wanted, nodes: list[str], found: set[str]) -> None:
-    if not found & set(want.energy):
+def _check_found(server: Prometheus, what: str, needed: list[str], nodes: list[str], found: set[str]) -> None:
+    if not found & set(needed):
         where = f" of the nodes {', '.join(nodes)}" if nodes else ""
-        raise DataError(
-            f"Prometheus at {server.url} has no energy counters{where} in the window: {', '.join(want.energy)}."
-        )
+        raise DataError(f"Prometheus at {server.url} has no {what}{where} in the window: {', '.join(needed)}.")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,24 @@ class Wanted:
     def nodes(self, energy: Iterable[Labels]) -> Nodes:
         """The machines that energy is of."""
         return Nodes.of_vms(self.vm_label, energy) if self.vm_label else Nodes.of(self.node_label, energy)
+
+    def every_node(self, labels: Callable[[str], Sequence[Labels]], *, others: bool) -> Nodes:
+        """The machines that anything is of, by the labels of the series of each metric: energy, or features of Kepler.
+
+        With `others`, a target of another exporter that is none of them is a machine of its own.
+        """
+        known: list[Labels] = [one for metric in (*self.energy, *self.of_kepler) for one in labels(metric)]
+        exported = {feature.metric for feature in catalog().exporter_features.values()}
+        for metric in sorted(self.foreign, key=lambda metric: (metric not in exported, metric)) if others else ():
+            many = labels(metric)
+            placed = {place for own in self.nodes(known).split(many).values() for place in own}
+            known += [one for place, one in enumerate(many) if place not in placed]
+        return self.nodes(known)
+
+    @property
+    def of_kepler(self) -> list[str]:
+        """The metrics of features that Kepler itself exports."""
+        return [metric for metric in self.features if metric not in self.foreign]
 
     @property
     def metrics(self) -> list[str]:
@@ -104,16 +122,22 @@ def prefixed(metric: str, spec: RunSpec) -> str:
     return spec.metric_prefix + metric.removeprefix(_OWN_PREFIX)
 
 
-def find_dialect(spec: RunSpec, server: Prometheus) -> str:
-    """The dialect asked for, else the one whose energy counters the server has in the window."""
+def find_dialect(spec: RunSpec, server: Prometheus, *, metered: bool = True) -> str:
+    """The dialect asked for, else the one whose energy counters the server has in the window.
+
+    Unless the machines must be `metered`, features will do, and those of other exporters are the same in any dialect.
+    """
     if spec.dialect != "auto":
         return spec.dialect
     start, end = (moment.timestamp() for moment in spec.window)
+    asked = {name: wanted(spec, name) for name in catalog().dialects}
     spoken = [
         name
-        for name in catalog().dialects
-        if any(server.series(metric, start, end) for metric in wanted(spec, name).energy)
+        for name, want in asked.items()
+        if any(server.series(metric, start, end) for metric in (*want.energy, *(() if metered else want.of_kepler)))
     ]
+    if not spoken and not metered:
+        return max(asked, key=lambda name: len(asked[name].features))
     if not spoken:
         raise DataError(
             f"Prometheus at {spec.prometheus} has no energy counters of Kepler for {', '.join(spec.energy_sources)}"

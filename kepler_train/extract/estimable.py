@@ -9,7 +9,6 @@ import numpy as np
 
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.collect.meters import Meter, meters_of
-from kepler_train.collect.nodes import Labels, Nodes
 from kepler_train.collect.samples import MetricFile, metrics_in
 from kepler_train.collect.schedule import Schedule
 from kepler_train.collect.wanted import Wanted, every_group, feature_metrics, wanted
@@ -33,9 +32,11 @@ def estimable_nodes(
     """
     name = _dialect(samples, spec)
     dialect = catalog().dialect(name)
-    meters = meters_of(samples, spec, dialect)
-    features = features_of(samples, spec, dialect, _nodes(samples, spec, name, meters))
-    meters = _working(meters)
+    # A model that needs nothing of Kepler's serves machines without it too.
+    others = not wanted(spec, name).of_kepler
+    nodes = _everything(spec)[name].every_node(lambda metric: MetricFile(samples, metric).labels, others=others)
+    features = features_of(samples, spec, dialect, nodes)
+    meters = _working(meters_of(samples, spec, dialect))
     there = sorted(node for node, own in features.items() if own)
     if not there:
         raise _lacking("The query", needs, spec, dialect)
@@ -60,8 +61,8 @@ def _dialect(samples: Path, spec: RunSpec) -> str:
     Without anything of Kepler's, any will do.
     """
     there = set(metrics_in(samples))
-    by_features = {name: set(_of_kepler(wanted(spec, name))) for name in catalog().dialects}
-    by_anything = {name: {*want.energy, *_of_kepler(want)} for name, want in _everything(spec).items()}
+    by_features = {name: set(wanted(spec, name).of_kepler) for name in catalog().dialects}
+    by_anything = {name: {*want.energy, *want.of_kepler} for name, want in _everything(spec).items()}
     for metrics in (by_features, by_anything):
         for name, own in metrics.items():
             if there & own:
@@ -73,25 +74,6 @@ def _everything(spec: RunSpec) -> dict[str, Wanted]:
     """What all feature groups need, by dialect."""
     asked = spec.model_copy(update={"feature_groups": every_group(spec.thirdparty_metrics)})
     return {name: wanted(asked, name) for name in catalog().dialects}
-
-
-def _of_kepler(want: Wanted) -> list[str]:
-    return [metric for metric in want.features if metric not in want.foreign]
-
-
-def _nodes(samples: Path, spec: RunSpec, dialect: str, meters: dict[str, list[Meter]]) -> Nodes:
-    """The nodes that Kepler reports on; for a model that needs nothing of Kepler's, those of other exporters too."""
-    want = wanted(spec, dialect)
-    known: list[Labels] = [one.labels for own in meters.values() for meter in own for one in meter.series]
-    for metric in _of_kepler(_everything(spec)[dialect]):
-        known += MetricFile(samples, metric).labels
-    if not _of_kepler(want):
-        exported = {feature.metric for feature in catalog().exporter_features.values()}
-        for metric in sorted(want.foreign, key=lambda metric: (metric not in exported, metric)):
-            many = MetricFile(samples, metric).labels
-            placed = {place for own in want.nodes(known).split(many).values() for place in own}
-            known += [labels for place, labels in enumerate(many) if place not in placed]
-    return want.nodes(known)
 
 
 def _working(meters: dict[str, list[Meter]]) -> dict[str, list[Meter]]:

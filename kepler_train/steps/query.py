@@ -21,15 +21,18 @@ def query(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     return figures
 
 
-def query_samples(spec: RunSpec, out: Path, step: float = 0) -> Figures:
-    """Ask for every metric that the spec needs, once for all groups and sources; every `step` seconds, or raw."""
+def query_samples(spec: RunSpec, out: Path, step: float = 0, *, metered: bool = True) -> Figures:
+    """Ask for every metric that the spec needs, once for all groups and sources; every `step` seconds, or raw.
+
+    To learn from, machines must be `metered`; to estimate the power of, they need not.
+    """
     server = Prometheus(spec.prometheus)
     start, end = (moment.timestamp() for moment in spec.window)
-    dialect = find_dialect(spec, server)
+    dialect = find_dialect(spec, server, metered=metered)
     want = wanted(spec, dialect)
     form = f"every {step:g} s" if step else "as scraped"
     say(
         f"query: {len(want.metrics)} metrics ({dialect} names), {(end - start) / 3600:.1f} h {form},"
         f" from {spec.prometheus}"
     )
-    return collect.query(server, want, spec.nodes, start, end, out, step)
+    return collect.query(server, want, spec.nodes, start, end, out, step, metered=metered)
