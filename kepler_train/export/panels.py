@@ -162,7 +162,8 @@ def thinned(rows: Rows, points: int) -> Rows:
 
 def limits(*values: Numbers) -> tuple[float, float]:
     """The smallest and the largest number with some room around them, never below 0 where none of them is."""
-    low, high = min(float(own.min()) for own in values), max(float(own.max()) for own in values)
+    every = np.concatenate(values)
+    low, high = float(every.min()), float(every.max())
     room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     return (max(0.0, low - room) if low >= 0 else low - room), high + room
 

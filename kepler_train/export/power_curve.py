@@ -16,7 +16,7 @@ from kepler_train.train.protocols import Rows
 
 _GREY = "#888888"
 _POINTS = 800  # of a panel
-_PARTS, _ROWS = 15, 10  # of a curve at most, and of each part at least
+_PARTS, _ROWS = 25, 3  # of a curve, and rows of each part at least
 _HEADING = 20  # pixels
 
 
@@ -62,7 +62,8 @@ def _columns(held_out: HeldOut, rows: Rows, power: str) -> tuple[Numbers, Number
 
 
 def medians(load: Numbers, power: Numbers) -> tuple[Numbers, Numbers]:
-    """Median load and median power (W) of parts of as many rows each, in the order of load."""
-    order = np.argsort(load, kind="stable")
-    parts = np.array_split(order, max(1, min(_PARTS, len(order) // _ROWS)))
-    return np.array([np.median(load[part]) for part in parts]), np.array([np.median(power[part]) for part in parts])
+    """Median load and median power (W) of parts of the load's range of the same width; of few rows there is none."""
+    part = np.minimum((_PARTS * (load - load.min()) / (np.ptp(load) or 1)).astype(int), _PARTS - 1)
+    rows = [np.flatnonzero(part == number) for number in range(_PARTS)]
+    enough = [own for own in rows if len(own) >= _ROWS]
+    return np.array([np.median(load[own]) for own in enough]), np.array([np.median(power[own]) for own in enough])

@@ -20,7 +20,7 @@ from kepler_train.export.error_map import plot_error_map
 from kepler_train.export.panels import Legend, Panel, limits, number, ticks
 from kepler_train.export.pictures import best_alike, draw_pictures, pictured
 from kepler_train.export.plot import plot_held_out
-from kepler_train.export.power_curve import medians
+from kepler_train.export.power_curve import medians, plot_power_curves
 from kepler_train.export.standings import Standing, Table
 from kepler_train.train.judged import HeldOut
 
@@ -180,10 +180,20 @@ def test_rows_of_blocks_are_not_called_loads(tmp_path: Path, words: list[list[tu
 
 
 def test_a_curve_goes_through_the_medians_of_parts_of_the_load() -> None:
-    load = np.arange(30.0)[::-1]
-    x, y = medians(load, 2 * load + np.where(load == 29, 1000, 0))  # one row far off
-    assert (x.tolist(), y.tolist()) == ([4.5, 14.5, 24.5], [9.0, 29.0, 49.0])
-    assert medians(np.array([3.0]), np.array([5.0]))[1].tolist() == [5.0]
+    # Of 25 parts from 0 to 100 the first has 0 to 3.99, the last 96 to 100; two rows at 50 are too few.
+    load = np.array([1.0, 0.0, 2.0, 50.0, 50.0, 97.0, 98.0, 100.0])
+    power = np.array([11.0, 10.0, 999.0, 60.0, 60.0, 107.0, 108.0, 0.0])
+    x, y = medians(load, power)
+    assert (x.tolist(), y.tolist()) == ([1.0, 98.0], [11.0, 107.0])
+    assert medians(np.full(3, 7.0), np.array([5.0, 6.0, 9.0]))[1].tolist() == [6.0]
+    assert medians(np.array([7.0]), np.array([5.0]))[0].tolist() == []
+
+
+def test_a_handful_of_rows_has_dots_and_no_curve(tmp_path: Path) -> None:
+    part = "acpi/AbsPower/Basic/LinearRegressionTrainer"
+    few = HeldOut.of(held_out(part).frame().iloc[[0, 30, 60, 100, 130, 160]])
+    plot_power_curves({part: few}, {"platform": "cpu_instructions"}, tmp_path / "few.png")
+    assert (tmp_path / "few.png").stat().st_size > 1000
 
 
 def test_ticks_are_round_numbers() -> None:
