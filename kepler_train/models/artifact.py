@@ -58,7 +58,7 @@ def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], row
         "fe_files": [],
         "node_type": model.node_type,
     }
-    _seal(folder, files, own | dict(metadata))
+    _seal(folder, files, own)
     parity = check_parity(model, folder, rows)
     refused |= parity.refused
     for name, reason in refused.items():

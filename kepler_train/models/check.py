@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,16 @@ from kepler_train.models.component import Matrix, Watts
 from kepler_train.models.files import GRAPH, WEIGHTS, read_json
 from kepler_train.models.fresh import NATIVE, Predictions
 from kepler_train.models.graphs import INPUT, OUTPUT
-from kepler_train.models.weights import watts_of_weights
+from kepler_train.models.power import PowerModel
+from kepler_train.models.trees import TreesModel
+from kepler_train.models.weights import read_booster, watts_of_weights
+
+if TYPE_CHECKING:
+    import xgboost
 
 # Rows that a graph is given at once: some hold a number for each pair of a row and a row of training, and those of
 # few rows stay in the cache.
-_BATCH = 250
+_BATCH = 100
 
 
 def predictions(folder: Path, columns: Mapping[str, Watts]) -> Predictions:
@@ -40,14 +45,25 @@ def predictions(folder: Path, columns: Mapping[str, Watts]) -> Predictions:
         found.errors[NATIVE] = str(error)
         return found
     weights = read_json(folder / WEIGHTS) if (folder / WEIGHTS).exists() else None
+    booster_of = _reader(folder, model)
     for component, fitted in model.components.items():
         graph = folder / f"{component}{GRAPH}"
         if graph.exists():
             rows = np.column_stack([columns[feature] for feature in fitted.features])
             _note(found, graph.name, component, partial(_graph_watts, graph, rows))
         if weights is not None:
-            _note(found, WEIGHTS, component, partial(watts_of_weights, weights, component, columns))
+            _note(found, WEIGHTS, component, partial(watts_of_weights, weights, component, columns, booster_of))
     return found
+
+
+def _reader(folder: Path, model: PowerModel) -> Callable[[bytes], xgboost.Booster]:
+    """What reads the boosters of a weight file; bytes that are in a file of the model too were read from there."""
+    known = {
+        (folder / f"{component}{fitted.model.suffix}").read_bytes(): fitted.model.booster
+        for component, fitted in model.components.items()
+        if isinstance(fitted.model, TreesModel)
+    }
+    return lambda content: known.get(content) or read_booster(content)
 
 
 def _note(found: Predictions, name: str, component: str, watts: Callable[[], Watts]) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kepler_train.models.component import Watts
 from kepler_train.models.power import PowerModel
+
+if TYPE_CHECKING:
+    import xgboost
 
 
 def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -35,7 +38,21 @@ _CURVES: dict[str, Callable[..., Watts]] = {
 }
 
 
-def watts_of_weights(content: Mapping[str, Any], component: str, columns: Mapping[str, Watts]) -> Watts:
+def read_booster(content: bytes) -> xgboost.Booster:
+    """The booster of XGBoost's JSON."""
+    import xgboost
+
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(content))
+    return booster
+
+
+def watts_of_weights(
+    content: Mapping[str, Any],
+    component: str,
+    columns: Mapping[str, Watts],
+    booster_of: Callable[[bytes], xgboost.Booster] = read_booster,
+) -> Watts:
     """Power (W) of every row by the rules of the readers of the file, not by the code that wrote it.
 
     A curve looks at the first of its features, other models than curves and trees are linear, and nothing is clipped
@@ -44,10 +61,7 @@ def watts_of_weights(content: Mapping[str, Any], component: str, columns: Mappin
     entry = content[component]["All_Weights"]
     numerical = entry["Numerical_Variables"]
     if "XGboost_Weights" in entry:
-        import xgboost
-
-        booster = xgboost.Booster({"nthread": 1})
-        booster.load_model(bytearray(base64.b64decode(entry["XGboost_Weights"], validate=True)))
+        booster = booster_of(base64.b64decode(entry["XGboost_Weights"], validate=True))
         rows = np.column_stack([columns[feature] for feature in numerical])
         return np.maximum(np.asarray(booster.inplace_predict(rows), dtype=np.float64), 0.0)
     scaled = {feature: columns[feature] / own["scale"] for feature, own in numerical.items()}

@@ -12,11 +12,12 @@ from kepler_train.models import Fitted, PowerModel, save_model
 from kepler_train.spec import RunSpec
 from kepler_train.steps.checkpoints import checkpoints
 from kepler_train.steps.previous import best_before
-from kepler_train.steps.training_rows import Frames, TrainingRows
+from kepler_train.steps.training_rows import Frames
 from kepler_train.train.about import about_rows, hulls
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import fit, held_out
 from kepler_train.train.intervals import intervals
+from kepler_train.train.rows import TrainingRows
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.trainer import trainer as find_trainer
 from kepler_train.workspace import Figures, Inputs
@@ -60,9 +61,9 @@ def train_one(
     rows, features, sets = data.rows, data.features, data.sets
     say(
         f"train: {trainer_name} for {output_type} of {source} on {group}: {len(rows)} rows,"
-        f" {rows['workload'].nunique()} workloads, {len(features)} features"
+        f" {len(data.workloads)} workloads, {len(features)} features"
     )
-    before = checkpoints(kept, part, spec, dict.fromkeys(sets, features), rows["time"].min())
+    before = checkpoints(kept, part, spec, dict.fromkeys(sets, features), data.window[0])
     previous = best_before(kept, part)
     said = previous.watts(rows, list(sets)) if previous else None
     predictions = held_out(trainer, rows, sets, spec.folds, before, said)
@@ -79,13 +80,13 @@ def train_one(
         "machine_id": spec.machine_id,
         "continued": bool(before),
         "interval": intervals(predictions, spec.interval_level),
-        "hull": hulls(model, rows, parts=output_type == "DynPower"),
-        **about_rows(rows, trainer, sets, spec),
+        "hull": hulls(model, data, parts=output_type == "DynPower"),
+        **about_rows(data, trainer, spec),
     }
     if chosen := getattr(trainer, "chosen", None):  # of a trainer that chooses among others, whom by component
         metadata["chosen"] = chosen
     if previous and said:
-        metadata["previous"] = {"model": previous.model.name, "overlaps": previous.overlaps(rows["time"].min())}
+        metadata["previous"] = {"model": previous.model.name, "overlaps": previous.overlaps(data.window[0])}
     figures: Figures = {"rows": len(rows)}
     if output_type == "DynPower":
         errors = additivity_error(model, containers)

@@ -1,9 +1,7 @@
-"""What all trainers of one source, output type and feature group learn from, made once for all of them."""
+"""What trainers learn from, out of the frames of extraction and isolation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,17 +17,8 @@ from kepler_train.spec import RunSpec
 from kepler_train.steps.frames import read_node_rows
 from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.train.protocols import workloads_or_blocks
-from kepler_train.train.training_set import TrainingSet, training_sets
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """Rows of nodes, sorted by node and time, what is learnt of them by component, and the machine they are of."""
-
-    rows: pd.DataFrame
-    features: list[str]
-    sets: Mapping[str, TrainingSet]
-    machine: MachineSpec | None = None
+from kepler_train.train.rows import TrainingRows
+from kepler_train.train.training_set import training_sets
 
 
 class Frames:

@@ -86,7 +86,8 @@ def held_out(
 
     found = []
     with progress(f"train: {trainer.name}, held out", len(work), "fits") as shown, ThreadPoolExecutor(cores()) as pool:
-        for piece in pool.map(judge, *zip(*work, strict=True)):
+        each = pool.map if cores() > 1 else map  # a thread of its own is no help to one core
+        for piece in each(judge, *zip(*work, strict=True)):
             found.append(piece)
             shown.advance(1)
     return _together(frame, found)

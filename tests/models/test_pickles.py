@@ -67,7 +67,9 @@ def test_a_client_reads_the_same_watts(name: str, tmp_path: Path) -> None:
     model = saved(tmp_path / "model", name)
     assert add_pickles(tmp_path / "model") == ""
     for component, watts in client_watts(tmp_path / "model").items():
-        np.testing.assert_allclose(watts, model.predict(ROWS)[component], rtol=1e-9)
+        np.testing.assert_allclose(
+            watts, model.predict(ROWS)[component], rtol=1e-9, atol=1e-4
+        )  # W; of support vectors we take exponentials in float32
     entry = json.loads((tmp_path / "model" / f"{name}_0.json").read_text())["package"]
     assert (entry["model_file"], entry["fe_files"][0]) == ("package.pkl", "scaler.pkl")
 

@@ -1,0 +1,55 @@
+"""Rows that all trainers of one source, output type and feature group learn from, and what is to say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from kepler_train.collect.machine import MachineSpec
+from kepler_train.models.hull import Hull
+from kepler_train.train.protocols import Windows
+from kepler_train.train.training_set import TrainingSet
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows of nodes, sorted by node and time, what is learnt of them by component, and the machine they are of.
+
+    What is worked out of them is kept: ten trainers and more ask for the same.
+    """
+
+    rows: pd.DataFrame
+    features: list[str]
+    sets: Mapping[str, TrainingSet]
+    machine: MachineSpec | None = None
+
+    @cached_property
+    def window(self) -> tuple[datetime, datetime]:
+        """The times of the first and the last row."""
+        return self.rows["time"].min(), self.rows["time"].max()
+
+    @cached_property
+    def window_seconds(self) -> float:
+        """The length of the window of one row."""
+        return Windows.of(self.rows).seconds
+
+    @cached_property
+    def workloads(self) -> dict[str, int]:
+        """The rows of each workload, in the order in which they ran."""
+        counted = self.rows["workload"].value_counts(sort=False)
+        return {str(name): int(count) for name, count in counted.items()}
+
+    def hull(self, features: tuple[str, ...], *, parts: bool) -> dict[str, Any]:
+        """The hull of the rows over some features, as metadata keep it; with `parts` also of what is below it."""
+        if (features, parts) not in self._hulls:
+            self._hulls[features, parts] = Hull.of(self.rows, list(features), parts=parts).as_dict()
+        return self._hulls[features, parts]
+
+    @cached_property
+    def _hulls(self) -> dict[tuple[tuple[str, ...], bool], dict[str, Any]]:
+        return {}
