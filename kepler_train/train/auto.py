@@ -40,13 +40,17 @@ class AutoTrainer:
     continues: ClassVar[bool] = False
     lags: ClassVar[int] = 1
 
+    def __init__(self) -> None:
+        self.chosen: dict[str, list[str]] = {}  # of the last fit of each component
+
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:  # noqa: ARG002
         """Choose, then fit each of the best to all rows."""
         if np.ptp(data.y) == 0:  # there is nothing to choose by
             return LinearRegressionTrainer().fit(data)
         settings = catalog().trainer(self.name).settings
         ranked = by_error(data, settings["folds"], settings["rows_to_choose_by"])
-        models = _fitted(ranked, data, settings["best"] if data.intercept else 1)
+        fitted = _fitted(ranked, data, settings["best"] if data.intercept else 1)
+        self.chosen[data.component], models = list(fitted), list(fitted.values())
         if not data.intercept:
             return models[0]
         aside = min(settings["aside"], (len(models) - 1) // 2)
@@ -105,9 +109,9 @@ def _candidates(data: TrainingSet) -> Iterator[Trainer]:
             yield one
 
 
-def _fitted(ranked: list[Trainer], data: TrainingSet, count: int) -> list[ComponentModel | NarrowModel]:
-    """The models of the first so many trainers that can learn from all rows."""
-    models: list[ComponentModel | NarrowModel] = []
+def _fitted(ranked: list[Trainer], data: TrainingSet, count: int) -> dict[str, ComponentModel | NarrowModel]:
+    """The models of the first so many trainers that can learn from all rows, by name."""
+    models: dict[str, ComponentModel | NarrowModel] = {}
     for one in ranked:
         if len(models) == count:
             break
@@ -115,7 +119,7 @@ def _fitted(ranked: list[Trainer], data: TrainingSet, count: int) -> list[Compon
             model = one.fit(data)
             if one.name not in TRAINERS:
                 _check_readable(model, one.name, len(data.features))
-            models.append(model)
+            models[one.name] = model
         except Exception as error:
             _left_out(one.name, data, error)
     if not models:

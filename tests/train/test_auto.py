@@ -56,6 +56,16 @@ def test_the_trainer_whose_law_it_is_comes_first_and_a_curve_of_one_feature_last
 
 
 @pytest.mark.usefixtures("few")
+def test_whom_it_chose_is_known_by_component() -> None:
+    X, one = work(300), AutoTrainer()
+    one.fit(training_rows(X, straight(X)))
+    one.fit(training_rows(X, straight(X) - 30, component="dram", intercept=False))
+    assert one.chosen["package"][0] == "LinearRegressionTrainer"
+    assert sorted(one.chosen["package"]) == sorted(set(FEW) - {"LaggedForestTrainer"})  # the nine best of five
+    assert one.chosen["dram"] == ["LinearRegressionTrainer"]
+
+
+@pytest.mark.usefixtures("few")
 def test_rows_that_are_held_out_from_it_change_nothing() -> None:
     X, given = work(300), np.arange(200)
     poisoned = straight(X)
