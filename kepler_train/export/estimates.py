@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kepler_train.export.axes import new_figure, save_figure
+from kepler_train.export.power_curve import medians
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _POINTS = 5000  # more than this per panel hides what it shows
+_BAR = 0.22  # height of the bars of a model (inches)
 
 
 def plot_estimate(found: pd.DataFrame, title: str, file: Path) -> None:
@@ -32,16 +36,20 @@ def plot_estimate(found: pd.DataFrame, title: str, file: Path) -> None:
 
 
 def plot_power_curve(found: pd.DataFrame, load: pd.Series[float], title: str, file: Path) -> None:
-    """Power against the feature that stands for the load: dots that were measured, and what the model says."""
+    """Power against the feature that stands for the load: what was measured, what the model says, and its median."""
+    from matplotlib.ticker import EngFormatter
+
     figure, panels = _panels(found)
     for axis, (component, rows) in zip(panels, found.groupby("component", sort=False), strict=True):
         every = max(1, len(rows) // _POINTS)
         x, own = load.to_numpy()[::every], rows.iloc[::every]
         if own["measured"].notna().any():
             axis.scatter(x, own["measured"], s=8, color="0.6", linewidths=0, alpha=0.6, label="measured")
-        axis.scatter(x, own["predicted"], s=8, color="tab:blue", linewidths=0, alpha=0.6, label="estimated")
+        axis.scatter(x, own["predicted"], s=8, color="tab:blue", linewidths=0, alpha=0.4, label="estimated")
+        axis.plot(*medians(load.to_numpy(), rows["predicted"].to_numpy()), color="tab:blue", label="estimated, median")
         axis.set(xlabel=f"{load.name} (1/s)", ylabel=f"{component} (W)", xlim=(0, None), ylim=(0, None))
-        axis.legend(fontsize=8)
+        axis.xaxis.set_major_formatter(EngFormatter(sep=" "))
+    _legend_below(figure, panels)
     _save(figure, title, file)
 
 
@@ -60,7 +68,8 @@ def plot_residuals(found: pd.DataFrame, title: str, file: Path) -> None:
 
 def plot_errors(models: pd.DataFrame, file: Path) -> None:
     """Mean absolute error (W) of the models of a pipeline: rows of `model`, `component`, `protocol` and `mae`."""
-    figure, panels = _panels(models)
+    most = models.groupby("component")["model"].nunique().max()
+    figure, panels = _panels(models, height=1.5 + _BAR * most)
     for axis, (component, rows) in zip(panels, models.groupby("component", sort=False), strict=True):
         table = rows.pivot_table(index="model", columns="protocol", values="mae", sort=False)
         table = table.loc[table.max(axis=1).sort_values(ascending=False).index]
@@ -68,32 +77,28 @@ def plot_errors(models: pd.DataFrame, file: Path) -> None:
         for number, protocol in enumerate(table.columns):
             axis.barh(place - number * height, table[protocol], height, label=str(protocol))
         axis.set_yticks(place - 0.4 + height / 2, table.index, fontsize=7)
-        axis.set(xlabel=f"{component}: mean absolute error (W)", xlim=(0, None))
-        axis.legend(fontsize=8)
+        axis.set(xlabel=f"{component}: mean absolute error (W)", xlim=(0, None), ylim=(-0.9, len(table) - 0.7))
+    _legend_below(figure, panels)
     _save(figure, "Error on rows that the model had not seen", file)
 
 
-def _panels(rows: pd.DataFrame, wide: bool = False) -> tuple[Figure, list[Axes]]:
-    """A panel per component: below each other over time, else two in a line."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["date.converter"] = "concise"
-    import matplotlib.pyplot as plt
-
+def _panels(rows: pd.DataFrame, wide: bool = False, height: float = 4.2) -> tuple[Figure, list[Axes]]:
+    """A panel per component: below each other over time, else two in a line of some height (inches)."""
     count = rows["component"].nunique()
     columns = 1 if wide else min(count, 2)
     lines = -(-count // columns)
-    size = (12.0, 2.8 * lines) if wide else (6.0 * columns, 4.2 * lines)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained", sharex=wide)
+    figure = new_figure(*((12.0, 2.8 * lines) if wide else (6.0 * columns, height * lines)))
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=wide)
     for axis in list(axes.flat)[count:]:
         axis.set_visible(False)
     return figure, list(axes.flat)[:count]
 
 
-def _save(figure: Figure, title: str, file: Path) -> None:
-    import matplotlib.pyplot as plt
+def _legend_below(figure: Figure, panels: list[Axes]) -> None:
+    """One legend of all panels, where it covers none."""
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
 
+
+def _save(figure: Figure, title: str, file: Path) -> None:
     figure.suptitle(title, fontsize=11)
-    figure.savefig(file, dpi=110, metadata={"Software": None} if file.suffix == ".png" else None)
-    plt.close(figure)
+    save_figure(figure, file)

@@ -10,31 +10,24 @@ import numpy as np
 import pandas as pd
 
 from kepler_train.collect.schedule import IDLE, Phase, Schedule
+from kepler_train.export.axes import new_figure, save_figure
+from kepler_train.export.panels import colours_of
 from kepler_train.extract.counters import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Colour = tuple[float, ...]
 _NAME = 30  # letters of a load's name that fit beside its phase
 _LABELLED = 0.012  # a phase shorter than this share of the window has no room for its name
 
 
 def plot_timeline(frame: pd.DataFrame, main: str, schedule: Schedule, file: Path) -> None:
     """Two panels per node: power of every component (W), and the rate of the feature that stands for load."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["date.converter"] = "concise"
-    import matplotlib.pyplot as plt
-
     nodes = sorted(frame["node"].unique())
     loads = sorted({phase.load for phase in schedule.phases} - {IDLE})
-    colours = {load: plt.get_cmap("tab20")(number % 20) for number, load in enumerate(loads)} | {IDLE: (0.9,) * 3}
-    figure, axes = plt.subplots(
-        2 * len(nodes), 1, figsize=(12, 5.2 * len(nodes)), squeeze=False, sharex=True, layout="constrained",
-        height_ratios=[3, 2] * len(nodes),
-    )  # fmt: skip
+    colours = colours_of(loads) | {IDLE: "#e6e6e6"}
+    figure = new_figure(12, 5.2 * len(nodes))
+    axes = figure.subplots(2 * len(nodes), 1, squeeze=False, sharex=True, height_ratios=[3, 2] * len(nodes))
     for number, node in enumerate(nodes):
         rows = frame[frame["node"] == node].sort_values("time")
         power, load = axes[2 * number, 0], axes[2 * number + 1, 0]
@@ -48,11 +41,10 @@ def plot_timeline(frame: pd.DataFrame, main: str, schedule: Schedule, file: Path
         power.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
         load.set(ylabel=f"{main} (1/s)", ylim=(0, None), xlim=window)
     axes[-1, 0].set_xlabel("UTC")
-    figure.savefig(file, dpi=110, metadata={"Software": None} if file.suffix == ".png" else None)
-    plt.close(figure)
+    save_figure(figure, file)
 
 
-def _mark(power: Axes, load: Axes, phase: Phase, colour: Colour, window: tuple[pd.Timestamp, pd.Timestamp]) -> None:
+def _mark(power: Axes, load: Axes, phase: Phase, colour: str, window: tuple[pd.Timestamp, pd.Timestamp]) -> None:
     """Colour the time of a phase in both panels, and name it where there is room."""
     # matplotlib counts days since 1970.
     start, end = (moment.timestamp() / 86_400 for moment in (phase.start, phase.end))
