@@ -9,12 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from simulated import write_node
 
+from kepler_train.collect.exchange import export_json
+from kepler_train.collect.samples import Series, read_series
 from kepler_train.collect.schedule import read_schedule
 from kepler_train.spec import RunSpec
 from kepler_train.steps.pipeline import extract_table, train_pipeline
+from tests.collect.handmade import written
 
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 MODEL = "models/base/rapl-sysfs/AbsPower/Basic/LinearRegressionTrainer_0"
@@ -105,6 +111,93 @@ def test_data_without_power_are_what_it_is_for(typed: KeplerTrain) -> None:
     assert (code, errors) == (0, [])
     assert len(pd.read_csv("estimated.csv")) == len(frame)
     assert "measured" not in "\n".join(lines)
+
+
+def without_meter(query: Path, into: str, *dropped: str) -> Path:
+    """A copy of a query as a machine without a meter leaves it; metrics with `dropped` in their names go too."""
+    for file in query.glob("*.parquet"):
+        if not any(part in file.name for part in ("joules", *dropped)):
+            Path(into).mkdir(exist_ok=True)
+            shutil.copy(file, into)
+    return Path(into)
+
+
+@pytest.mark.parametrize("kind", ["AbsPower", "DynPower"])
+def test_without_its_meter_a_machine_is_estimated_alike(kind: str, typed: KeplerTrain, trained: Path) -> None:
+    model = MODEL.replace("AbsPower", kind)
+    export_json(without_meter(trained / "kepler_query", "bare"), Path("bare_too.json"))
+    for data in ("kepler_query", "bare", "bare_too.json"):
+        code, lines, errors = typed(f"estimate --model {model} --data {data} --output {Path(data).stem}.parquet")
+        assert (code, errors) == (0, [])
+        assert ("measured" in "\n".join(lines)) == (kind == "AbsPower" and data == "kepler_query")
+    metered, bare, as_json = (pd.read_parquet(f"{name}.parquet") for name in ("kepler_query", "bare", "bare_too"))
+    assert len(metered) >= 719  # three hours, scraped every 15 s
+    pd.testing.assert_frame_equal(bare, metered, rtol=1e-12)
+    pd.testing.assert_frame_equal(as_json, metered, rtol=1e-12)
+
+
+def test_training_still_needs_the_energy_of_a_meter(typed: KeplerTrain, trained: Path) -> None:
+    without_meter(trained / "kepler_query", "bare")
+    for line in ("train -p new -i bare -fg Basic", "extract -i bare -fg Basic", "validate -i bare"):
+        code, _, errors = typed(line)
+        assert (code, len(errors)) == (3, 1)
+        assert "no energy counters of rapl-sysfs" in errors[0]
+
+
+def test_each_of_several_nodes_has_rows_of_its_own_and_one_that_cannot_serve_is_left_out(
+    typed: KeplerTrain, trained: Path, tmp_path: Path
+) -> None:
+    two = without_meter(write_node(tmp_path / "two", hours=1, nodes=2) / "kepler_query", "vms")
+    code, _, errors = typed(f"estimate --model {MODEL} --data vms --output both.csv")
+    found = pd.read_csv("both.csv")
+    assert (code, errors) == (0, [])
+    assert found.groupby("node").size().to_dict() == {"node-0": 240, "node-1": 240}
+    assert not found.duplicated(["timestamp", "node"]).any()
+    keep_nodes(two / "kepler_container_cache_miss_total.parquet", "node-0")
+    code, lines, errors = typed(f"estimate --model {MODEL} --data vms --output one.csv")
+    assert (code, errors) == (0, [])
+    pd.testing.assert_frame_equal(pd.read_csv("one.csv"), found[found["node"] == "node-0"], check_dtype=False)
+    assert [line for line in lines if line.startswith("warning")] == [
+        "warning: Node node-1 has no kepler_container_cache_miss_total, which the model needs: collect feature group"
+        " Basic, or take a model of another one. It is left out."
+    ]
+    code, _, errors = typed(f"estimate --model {MODEL} --data vms --nodes node-0,node-1")
+    assert (code, len(errors)) == (3, 1)
+    assert "Node node-1 has no kepler_container_cache_miss_total" in errors[0]
+
+
+def keep_nodes(file: Path, *names: str) -> None:
+    rows = pq.read_table(file)
+    pq.write_table(rows.filter(pc.is_in(rows["label.instance"].cast("string"), pa.array(names))), file)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("lacking", "no kepler_container_cpu_cycles_total, which the model needs"),
+        ("other", "The query has no kepler_container_bpf_cpu_time_ms_total, kepler_container_bpf_page"),
+        ("bare --nodes worker-7", "The query has no features of the node worker-7, only of node-0."),
+        ("once", "was scraped once in the window, and a rate needs two scrapes"),
+        ("restarts", "has no 15 s without a gap or a reset of its counters"),
+    ],
+)
+def test_queries_without_a_meter_that_cannot_serve_are_one_sentence(
+    data: str, words: str, typed: KeplerTrain, trained: Path
+) -> None:
+    query = trained / "kepler_query"
+    bare = without_meter(query, "bare")
+    without_meter(query, "lacking", "cpu_cycles")
+    without_meter(query, "other", "bpf_", "cache_miss", "cpu_")
+    for file in bare.glob("*.parquet"):
+        many = read_series(bare, file.stem)
+        first = min(one.times[0] for one in many)
+        at_once = [Series(one.labels, one.times[:1], one.values[:1]) for one in many if one.times[0] == first]
+        written(Path("once"), {file.stem: at_once})
+        written(Path("restarts"), {file.stem: [Series(one.labels, one.times, -one.values) for one in many]})
+    code, _, errors = typed(f"estimate --model {MODEL} --data {data}")
+    assert (code, len(errors)) == (3, 1)
+    assert words in errors[0]
+    assert not Path("estimated.parquet").exists()
 
 
 @pytest.mark.parametrize(
