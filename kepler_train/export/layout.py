@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kepler_train import __version__
+from kepler_train.catalog.node_attributes import NodeAttributes
 from kepler_train.events import warn
 from kepler_train.export.card import write_card
+from kepler_train.export.overview import ARGUMENTS
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, WEIGHTS, write_json
@@ -20,6 +22,8 @@ from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
 from kepler_train.train.judged import HeldOut
 from kepler_train.train.protocols import Protocol
+
+NODE_TYPES = "node_type_index.json"
 
 
 def export_model(
@@ -53,7 +57,7 @@ def pickle_model(folder: Path) -> None:
 
 
 def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write what describes the pipeline: its metadata, its arguments, a table of models by output type.
+    """Write what describes the pipeline: its metadata, its arguments, its machine, a table of models by output type.
 
     `isolator` is the one that was used, which `auto` does not say.
     """
@@ -72,7 +76,8 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[s
         "kepler_train_version": __version__,
     }
     (home / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
-    (home / "train_arguments.json").write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+    (home / ARGUMENTS).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+    _write_node_type(home, spec)
     tables = _tables(spec, passing)
     for name, rows in tables.items():
         with (home / f"{name}_model_metadata.csv").open("w", newline="", encoding="utf-8") as file:
@@ -82,6 +87,15 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[s
     (home / "error_report").mkdir()
     report = "\n".join(_section(name, rows) for name, rows in tables.items())
     (home / "error_report" / f"node_type_{spec.node_type}.md").write_text(report, encoding="utf-8")
+
+
+def _write_node_type(home: Path, spec: RunSpec) -> None:
+    """Write the node type of the models with the machine they were trained on, where it is known."""
+    model = next(home.glob(f"*/*/*/*/{METADATA}"), None)
+    machine = NodeAttributes.model_validate(read_metadata(model.parent)["machine_spec"] if model else {})
+    if len(machine.unknown()) < len(machine.attributes()):
+        members = [spec.machine_id] if spec.machine_id else []
+        write_json(home / NODE_TYPES, {str(spec.node_type): {"attrs": machine.attributes(), "members": members}})
 
 
 def _tables(spec: RunSpec, passing: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:

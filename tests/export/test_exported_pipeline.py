@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_train.catalog.node_types import Match, NodeTypeIndex
 from kepler_train.collect.decoding import Samples
 from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.samples import schema, table, window_of
@@ -170,6 +171,9 @@ def test_the_pipeline_describes_itself(work: Path, evaluation: dict[str, dict[st
     )  # auto: the schedule idles
     assert (metadata["init_time"], metadata["collect_time"]) == ("2026-11-14T00:00:00Z", "2026-11-14T03:00:00Z")
     assert json.loads((work / "mine/train_arguments.json").read_text())["gate_mae"] == 6
+    node_types = NodeTypeIndex.read(work / "mine/node_type_index.json")
+    assert node_types.types[2].members == ["m5"]
+    assert node_types.look_up(MACHINE) == Match(2, unknown=("memory", "frequency"))
     rows = [
         row
         for file in (work / "mine").glob("*_model_metadata.csv")
