@@ -71,8 +71,9 @@ def _in_short(part: str, standings: list[Table]) -> str:
     source, output_type, group, trainer = part.split("/")
     table = next(one for one in standings if (one.source, one.output_type) == (source, output_type))
     own = next(row for row in table.rows if (row.trainer, row.group) == (trainer, group) and not row.trivial)
-    beside = [row for row in table.rows if row.trivial and row.group in ("", group)]
-    others = "; ".join(f"*{row.trainer}* {_error(row.farthest, ' W')}" for row in beside)
+    # One that is not the same for all groups stands there for the others too.
+    beside = {row.trainer: row for of in ("", group) for row in table.rows if row.trivial and row.group == of}
+    others = "; ".join(f"*{name}* {_error(row.farthest, ' W')}" for name, row in beside.items())
     where = "under unseen load" if Protocol.WORKLOAD in own.figures else "in blocks of time"
     return (
         f"**{output_type} of {source}**: {trainer} on {group}, {table.component} {_error(own.farthest, ' W')} {where}"

@@ -99,3 +99,24 @@ def test_what_is_refused_or_not_trained_is_named_with_its_reason(tmp_path: Path,
 def test_a_load_of_any_name_breaks_no_table(tmp_path: Path, spec: RunSpec) -> None:
     lines = written(tmp_path, spec, evaluation(spec, {"Good": 1.0}, load="a|b"))
     assert r"1.00 (a\|b)" in next(line for line in lines if line.startswith("| Good |"))
+
+
+def test_in_short_a_trivial_model_stands_once_beside_the_best_as_it_is_on_its_group(
+    tmp_path: Path, spec: RunSpec
+) -> None:
+    found = evaluation(spec, {"Good": 1.0})
+    ((part, model),) = found["models"].items()
+    others = [FAMILY.replace("BPFOnly", group) for group in ("Basic", "CounterOnly")]  # 10 W off on both of them
+    for family in others:
+        found["models"][part.replace(FAMILY, family)] = judge(held_out(3.0), spec) | {"training": model["training"]}
+        found["baselines"][family] = found["baselines"][FAMILY]
+    found["baselines"][FAMILY] = {"mean": all_figures(held_out(7.0), 1.0, "predicted")}
+    (short,) = [line for line in written(tmp_path, spec, found) if line.startswith("- **AbsPower of rapl-sysfs**")]
+    assert short.endswith("package 1.00 W (2.0 %) under unseen load (*the mean power* 7.00 W (14.0 %))")
+
+
+def test_without_a_model_there_is_a_report_without_pictures(tmp_path: Path, spec: RunSpec) -> None:
+    found = {"models": {}, "baselines": {}, "missing": {f"{FAMILY}/Broken": "It cannot learn."}}
+    lines = written(tmp_path, spec, found)
+    assert "0 models were trained, 1 could not be; 0 pass the gate and are published." in lines
+    assert not [line for line in lines if ".png" in line]
