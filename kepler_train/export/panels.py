@@ -142,7 +142,9 @@ class Legend:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+    """A name on one line; a workload may have any."""
+    line = " ".join(name.split())
+    return line if len(line) <= _NAME else f"{line[: _NAME - 1]}…"
 
 
 def heading(canvas: Canvas, words: str) -> None:
@@ -174,7 +176,7 @@ def ticks(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = min((own * power for own in (1, 2, 5, 10)), key=lambda step: abs(math.log(step / rough)))
     first = math.ceil(low / step - 1e-9)
-    return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
+    return [count * step for count in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 def number(value: float) -> str:

@@ -234,3 +234,5 @@ def test_a_legend_takes_as_many_lines_as_its_names_need() -> None:
         Legend(names, 800).height > Legend(names, 2000).height > Legend(dict.fromkeys(["one"], "#000000"), 800).height
     )
     assert Legend({"x" * 500: "#000000"}, 300)._columns == 1
+    odd = Legend({"two\nlines\tand …": "#000000", "": "#000000"}, 300)
+    odd.draw(Canvas(300, odd.height), 0)
