@@ -38,8 +38,9 @@ def estimate(
 ) -> None:
     """Estimate power with a model: a table, .parquet or .csv, with a row for every row of the data.
 
-    Each component has <component>_power, and _low and _high of its interval (W). `outside` marks rows that are unlike
-    any that the model was trained on. Where the data have measured power, the error is said.
+    A query is of machines with a power meter or without. Each component has <component>_power, and _low and _high of
+    its interval (W). `outside` marks rows that are unlike any that the model was trained on. Where the data have
+    measured power, the error is said.
     """
     from kepler_train.extract.table import write_table
     from kepler_train.steps.estimate import estimate_table, estimates

@@ -50,16 +50,15 @@ def estimable_nodes(
         else:
             columns = [one.name for one in own]
             try:
-                yield node, Extraction(node, meters.get(node, []), own, columns, dialect, schedule, spec)
+                extraction = Extraction(node, meters.get(node, []), own, columns, dialect, schedule, spec)
             except DataError as error:
                 yield node, error
+            else:
+                yield node, extraction
 
 
 def _dialect(samples: Path, spec: RunSpec) -> str:
-    """The dialect that has the features of the spec; where other exporters have them, that of what else is there.
-
-    Without anything of Kepler's, any will do.
-    """
+    """The dialect whose features of the spec are there; else that of what else is there, else one that has any."""
     there = set(metrics_in(samples))
     by_features = {name: set(wanted(spec, name).of_kepler) for name in catalog().dialects}
     by_anything = {name: {*want.energy, *want.of_kepler} for name, want in _everything(spec).items()}
@@ -67,7 +66,7 @@ def _dialect(samples: Path, spec: RunSpec) -> str:
         for name, own in metrics.items():
             if there & own:
                 return name
-    return next(iter(catalog().dialects))
+    return max(by_features, key=lambda name: len(by_features[name]))
 
 
 def _everything(spec: RunSpec) -> dict[str, Wanted]:

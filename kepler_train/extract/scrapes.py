@@ -19,8 +19,8 @@ from kepler_train.extract.counters import Floats
 from kepler_train.extract.sources import Feature
 from kepler_train.extract.timing import around, refresh_and_moves, running
 
-# Samples that are read at once: 64 MB of times and values.
-_AT_ONCE = 1 << 22
+# Samples that are read at once: 128 MB of times and values.
+_AT_ONCE = 1 << 23
 
 
 class WorkTiming:
@@ -48,7 +48,8 @@ class WorkTiming:
         """As the work of all containers tells, each feature in units of its mean."""
         moving = [gained / gained.mean() for name, gained in work.items() if name in self._of_kepler and gained.any()]
         counters = [Series({}, self.clock.times, running(gained)) for gained in moving]
-        return refresh_and_moves(self.clock, counters, self._habit)
+        refresh, moved = refresh_and_moves(self.clock, counters, self._habit)
+        return refresh, moved | (self._restarts > 0)  # a counter that is back at 0 has moved
 
     def disturbed(self, windows: Windows) -> Bools:
         """Windows in which the exporter was restarted, or the clock of Prometheus was set."""
