@@ -37,7 +37,7 @@ def export_model(
     place = home.joinpath(*part.split("/")[:3])
     folder = place / metadata["model_name"]
     shutil.copytree(model, folder)
-    metadata |= {"mae": verdict["mae"], "mape": verdict["mape"], "figures": verdict["figures"]}
+    metadata |= {name: verdict[name] for name in ("mae", "mape", "figures", "trivial") if name in verdict}
     for component, figures in verdict["figures"][Protocol.BLOCKED].items():
         metadata |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
     write_json(folder / METADATA, metadata)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.pictures import draw_pictures
@@ -38,8 +39,20 @@ def export_models(
     passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
     for part, verdict in passing.items():
         held_out = HeldOut.read(trained[part] / HELD_OUT)
-        export_model(trained[part] / MODEL, held_out, home, part, verdict, pickles=spec.legacy_pickles)
+        judged = verdict | {"trivial": _trivial(evaluation, part)}
+        export_model(trained[part] / MODEL, held_out, home, part, judged, pickles=spec.legacy_pickles)
     export_pipeline(home, spec, isolation.isolator, passing)
     draw_pictures(evaluation, lambda part: HeldOut.read(trained[part] / HELD_OUT), home)
     write_report(home / REPORT, spec, evaluation, isolation, run)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}
+
+
+def _trivial(evaluation: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """The mean errors of the trivial models on the rows of a model, by name, protocol and component."""
+    return {
+        name: {
+            protocol: {component: {error: own[error] for error in ("mae", "mape")} for component, own in found.items()}
+            for protocol, found in figures.items()
+        }
+        for name, figures in evaluation["baselines"].get(part.rpartition("/")[0], {}).items()
+    }

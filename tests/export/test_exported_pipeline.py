@@ -235,8 +235,13 @@ def test_every_model_has_a_card_with_its_figures_and_limits(work: Path) -> None:
         for component in ("package", "core", "uncore", "dram"):
             errors = [metadata["figures"][str(protocol)][component] for protocol in Protocol]
             cells = " | ".join(f"{own['mae']:.2f} ({own['mape']:.1f} %)" for own in errors)
-            assert f"| {component} | {cells} |" in card
+            assert f"| {component} | {cells} | {errors[2]['rmse']:.2f} | {errors[2]['p95']:.2f} |" in card
+            trivial = [metadata["trivial"]["mean"][str(protocol)][component] for protocol in Protocol]
+            cells = " | ".join(f"{own['mae']:.2f} ({own['mape']:.1f} %)" for own in trivial)
+            assert f"| *{component}: the mean power* | {cells} |" in card
             assert f"| {component}.onnx | " in card
+        rows = ", ".join(f"{name} {own['package']['rows']}" for name, own in metadata["figures"].items())
+        assert f"Rows behind each figure: {rows}." in card
         for words in ("m5, node type 2, processor intel_xeon, cores 16, chips 2", "2026-11-14T", "| cpu_cycles | "):
             assert words in card
         assert all(f"{name} ({rows} rows)" in card for name, rows in metadata["workloads"].items())
