@@ -49,7 +49,8 @@ def check_parity(trained: PowerModel, folder: Path, rows: pd.DataFrame) -> Parit
                 f" {before[component][worst]:.6g} W",
             )
     if NATIVE in refused:
-        raise DataError(f"The saved model {trained.name} is not kept, because {refused[NATIVE].rstrip('.')}.")
+        why = refused[NATIVE].rstrip(".").replace(f"{folder}/", "")  # a folder that nobody will find
+        raise DataError(f"The saved model {trained.name} is not kept, because {why}.")
     return Parity({name: value for name, value in largest.items() if name not in refused}, refused)
 
 

@@ -53,7 +53,8 @@ def checkpoints(
     try:
         found, sentence = go_on(*read_model(before), trainer, spec.node_type, features, start)
     except KeplerTrainError as error:
-        warn(f"Training starts afresh, because the model to go on from cannot be read: {error}")
+        why = str(error).replace(f"{before.parent}/", "")
+        warn(f"Training starts afresh, because the model of {spec.continue_from} cannot be read: {why}")
         return {}
     say(f"train: {sentence}")
     return found

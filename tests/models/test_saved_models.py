@@ -156,6 +156,15 @@ def test_a_model_that_cannot_be_saved_as_it_is_is_not_kept(tmp_path: Path, monke
         save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
 
 
+def test_a_model_that_cannot_be_read_back_is_named_by_its_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LinearModel, "save", lambda _, file: file.write_text("{"))
+    with pytest.raises(DataError, match="is not kept, because package.json is ") as error:
+        save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
+    assert str(tmp_path) not in str(error.value)
+
+
 def test_a_model_without_a_graph_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(self: LinearModel, features: int) -> None:
         raise graphs.NoGraph("it is too young")
