@@ -160,7 +160,7 @@ def test_a_model_that_cannot_be_read_back_is_named_by_its_file_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LinearModel, "save", lambda _, file: file.write_text("{"))
-    with pytest.raises(DataError, match="is not kept, because package.json is ") as error:
+    with pytest.raises(DataError, match=r"is not kept, because package\.json is ") as error:
         save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
     assert str(tmp_path) not in str(error.value)
 
