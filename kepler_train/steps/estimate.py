@@ -56,8 +56,6 @@ def rows_of_query(
     refused: list[DataError] = []
     for node, extraction in estimable_nodes(samples, spec, needs, schedule):
         try:
-            if isinstance(extraction, DataError):
-                raise extraction
             found.append(_rows(extraction, spec))
         except DataError as error:
             if node in spec.nodes:
@@ -78,8 +76,10 @@ def _of_others(features: Iterable[str]) -> list[str]:
     return sorted(name for name in features if name not in known and not catalog().of_node(name))
 
 
-def _rows(extraction: Extraction, spec: RunSpec) -> pd.DataFrame:
-    """The rows of one node, or of its containers, with `<component>_power` as measured (W)."""
+def _rows(extraction: Extraction | DataError, spec: RunSpec) -> pd.DataFrame:
+    """The rows of one node with `<component>_power` as measured (W), or of its containers; or why there are none."""
+    if isinstance(extraction, DataError):
+        raise extraction
     node: pd.DataFrame = with_words(extraction.node()).to_pandas()
     tell(extraction, len(node), spec)
     if spec.output_types == ["DynPower"]:

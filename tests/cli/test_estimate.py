@@ -164,6 +164,10 @@ def test_each_of_several_nodes_has_rows_of_its_own_and_one_that_cannot_serve_is_
     code, _, errors = typed(f"estimate --model {MODEL} --data vms --nodes node-0,node-1")
     assert (code, len(errors)) == (3, 1)
     assert "Node node-1 has no kepler_container_cache_miss_total" in errors[0]
+    keep_nodes(two / "kepler_container_cpu_cycles_total.parquet", "node-1")
+    code, lines, errors = typed(f"estimate --model {MODEL} --data vms")
+    assert (code, sum(line.startswith("warning") for line in lines)) == (3, 2)
+    assert errors == ["error: None of the 2 nodes of the query can be estimated: the lines above say why."]
 
 
 def keep_nodes(file: Path, *names: str) -> None:

@@ -109,6 +109,13 @@ def test_a_meter_that_stands_still_is_none(tmp_path: Path, capsys: pytest.Captur
     assert "The meter of node vm shows nothing: it is taken to have none." in capsys.readouterr().out
 
 
+def test_what_another_model_says_of_a_machine_is_no_meter(tmp_path: Path) -> None:
+    said = at(GRID, 50 * RISE, instance="vm", source="trained_power_model", mode="idle", package="0")
+    made = work({"instance": "vm", "container_id": "a"})
+    samples = written(tmp_path, made | {"kepler_node_package_joules_total": [said]})
+    assert not [name for name in rows(found(samples, "BPFOnly")["vm"]).columns if name.endswith("_power")]
+
+
 def test_a_model_of_some_features_needs_no_others(tmp_path: Path) -> None:
     made = work({"instance": "vm", "container_id": "a"})
     samples = written(tmp_path, {BPF[0]: made[BPF[0]]})
