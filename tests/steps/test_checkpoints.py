@@ -93,7 +93,7 @@ def test_a_checkpoint_that_was_changed_is_not_gone_on_from(
     file.write_bytes(file.read_bytes()[:1000])
     assert checkpoints(tmp_path, XGBOOST, run, FEATURES, LATER) == {}
     why = (
-        "because the model of lastnight cannot be read: XgboostFitTrainer_0/package.json is not the file that was saved"
+        "because the model of lastnight cannot be read: XgboostFitTrainer_0/package.json is not the file"
     )
     assert capsys.readouterr().out.startswith(f"warning: Training starts afresh, {why}")
 
