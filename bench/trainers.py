@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,8 +31,9 @@ def milliseconds(method: Trainer, data: TrainingSet, times: int) -> float:
     """The least CPU time of several fits (ms)."""
     spent = []
     for _ in range(times):
+        anew = replace(data)  # of the same rows some parts would not be made again
         started = time.process_time()
-        method.fit(data)
+        method.fit(anew)
         spent.append(1000 * (time.process_time() - started))
     return min(spent)
 

@@ -8,6 +8,7 @@ of them has seen, because their errors differ there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -68,11 +69,11 @@ def by_error(data: TrainingSet, count: int, max_rows: int) -> list[Trainer]:
     candidates = {one.name: one for one in _candidates(data)}
     errors: dict[str, list[float]] = {name: [] for name in candidates}
     for inside, outside in splits:
-        rows = subsample(data.take(inside), max_rows)
+        rows = replace(subsample(data.take(inside), max_rows), draft=True)
         for name in list(errors):
             try:
                 errors[name].append(_error(candidates[name].fit(rows), data.take(outside)))
-            except Exception as error:  # a trainer that breaks down is not chosen
+            except (Exception, SystemExit) as error:  # a trainer that breaks down is not chosen
                 _left_out(name, data, error)
                 del errors[name]
     return [candidates[name] for name in sorted(errors, key=lambda name: float(np.mean(errors[name])))]
@@ -120,7 +121,7 @@ def _fitted(ranked: list[Trainer], data: TrainingSet, count: int) -> dict[str, C
             if one.name not in TRAINERS:
                 _check_readable(model, one.name, len(data.features))
             models[one.name] = model
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _left_out(one.name, data, error)
     if not models:
         raise DataError(f"No trainer can learn {data.component} from {len(data)} rows.")
@@ -140,5 +141,5 @@ def _error(model: ComponentModel | NarrowModel, held: TrainingSet) -> float:
     return float(np.abs(said - held.y).mean())
 
 
-def _left_out(name: str, data: TrainingSet, error: Exception) -> None:
+def _left_out(name: str, data: TrainingSet, error: BaseException) -> None:
     warn(f"auto: {name} is left out for {data.component}: {type(error).__name__}: {error}")

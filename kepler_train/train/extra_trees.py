@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel, TreesModel
-from kepler_train.train.randomised_trees import randomised_trees
+from kepler_train.train.randomised_trees import trees_of_power
 from kepler_train.train.training_set import TrainingSet
 
 
@@ -19,4 +20,4 @@ class ExtraTreesTrainer:
 
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> TreesModel:  # noqa: ARG002
         """Learn watts from raw features."""
-        return randomised_trees(data, self.name)
+        return trees_of_power(data, catalog().trainer(self.name).settings)

@@ -16,6 +16,7 @@ from kepler_train.models import ComponentModel
 from kepler_train.models.component import Watts
 from kepler_train.models.terms import Piece, TermsModel
 from kepler_train.train.non_negative import REACH, fit_terms, largest
+from kepler_train.train.shared import made_once
 from kepler_train.train.subsample import subsample
 from kepler_train.train.training_set import TrainingSet
 
@@ -37,23 +38,29 @@ class PiecewiseLinearTrainer:
 
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> TermsModel:  # noqa: ARG002
         """Learn watts from features; without intercept no work is 0 W."""
-        settings = catalog().trainer(self.name).settings
-        data = subsample(data, settings["max_rows"])
-        scale = largest(data.X)
-        pieces = [
-            Piece(column, low, high, scale[column])
-            for column in range(len(data.features))
-            if scale[column] > 0
-            for low, high in pairwise(_ends(data.X[:, column], scale[column], settings["pieces"]))
-        ]
-        terms: list[tuple[int, ...]] = [(number,) for number in range(len(pieces))]
-        if CLOCK in data.features and scale[data.features.index(CLOCK)] > 0:
-            clock = data.features.index(CLOCK)
-            whole = Piece(clock, 0.0, REACH * scale[clock], scale[clock])
-            work = [number for number, piece in enumerate(pieces) if piece.column != clock]
-            terms += [(number, len(pieces) + power) for number in work for power in (0, 1)]
-            pieces += [whole, whole._replace(power=2.0)]
-        return fit_terms(data, pieces, terms)
+        return straight_pieces(data)
+
+
+@made_once
+def straight_pieces(data: TrainingSet) -> TermsModel:
+    """The model of PiecewiseLinearTrainer, which others build on."""
+    settings = catalog().trainer(PiecewiseLinearTrainer.name).settings
+    data = subsample(data, settings["max_rows"])
+    scale = largest(data.X)
+    pieces = [
+        Piece(column, low, high, scale[column])
+        for column in range(len(data.features))
+        if scale[column] > 0
+        for low, high in pairwise(_ends(data.X[:, column], scale[column], settings["pieces"]))
+    ]
+    terms: list[tuple[int, ...]] = [(number,) for number in range(len(pieces))]
+    if CLOCK in data.features and scale[data.features.index(CLOCK)] > 0:
+        clock = data.features.index(CLOCK)
+        whole = Piece(clock, 0.0, REACH * scale[clock], scale[clock])
+        work = [number for number, piece in enumerate(pieces) if piece.column != clock]
+        terms += [(number, len(pieces) + power) for number in work for power in (0, 1)]
+        pieces += [whole, whole._replace(power=2.0)]
+    return fit_terms(data, pieces, terms)
 
 
 def _ends(x: Watts, scale: float, pieces: int) -> list[float]:

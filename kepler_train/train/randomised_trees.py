@@ -6,14 +6,15 @@ scikit-learn grows them; they are kept as an XGBoost booster, whose file is plai
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kepler_train.catalog import catalog
 from kepler_train.models import TreesModel
 from kepler_train.models.trees import THREADS
+from kepler_train.train.shared import made_once
 from kepler_train.train.training_set import TrainingSet
 from kepler_train.train.ubjson import encoded
 
@@ -21,13 +22,19 @@ from kepler_train.train.ubjson import encoded
 _LEAVES = 1000
 
 
-def randomised_trees(data: TrainingSet, settings_of: str) -> TreesModel:
-    """The mean of randomised trees over these rows, with the settings of that trainer in the catalog."""
+@made_once
+def trees_of_power(data: TrainingSet, settings: Mapping[str, Any]) -> TreesModel:
+    """The mean of randomised trees that learn power."""
+    return randomised_trees(data, settings)
+
+
+def randomised_trees(data: TrainingSet, settings: Mapping[str, Any]) -> TreesModel:
+    """The mean of randomised trees over these rows."""
     from sklearn.ensemble import ExtraTreesRegressor
 
-    settings = catalog().trainer(settings_of).settings
+    count = settings["draft"] if data.draft else settings["n_estimators"]
     leaf = max(settings["min_samples_leaf"], len(data) // _LEAVES)
-    grown = ExtraTreesRegressor(settings["n_estimators"], min_samples_leaf=leaf, random_state=data.seed, n_jobs=1)
+    grown = ExtraTreesRegressor(count, min_samples_leaf=leaf, random_state=data.seed, n_jobs=1)
     return _booster([one.tree_ for one in grown.fit(data.X, data.y).estimators_], len(data.features))
 
 

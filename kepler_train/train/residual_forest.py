@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel
 from kepler_train.models.blend import BlendModel
 from kepler_train.models.parts import Part
-from kepler_train.train.piecewise_linear import PiecewiseLinearTrainer
+from kepler_train.train.piecewise_linear import straight_pieces
 from kepler_train.train.randomised_trees import randomised_trees
 from kepler_train.train.training_set import TrainingSet
 
@@ -23,10 +24,11 @@ class ResidualForestTrainer:
 
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> BlendModel:  # noqa: ARG002
         """Learn watts from raw features."""
-        pieces = PiecewiseLinearTrainer().fit(data)
+        settings = catalog().trainer(self.name).settings
+        pieces = straight_pieces(data)
         left = data.y - pieces.predict(data.X)
         # A model of power says nothing below 0 W, so the trees learn how far each row is above the lowest.
         lowest = float(left.min())
         every = tuple(range(len(data.features)))
-        trees = randomised_trees(replace(data, y=left - lowest), self.name)
+        trees = randomised_trees(replace(data, y=left - lowest), settings)
         return BlendModel([Part(every, pieces), Part(every, trees)], lowest)

@@ -20,7 +20,7 @@ class TrainingSet:
 
     `workloads` and `times` (s since 1970) say which rows belong together, for trainers that hold some of them out;
     no model may look at them. `main` is the column of the feature that stands for the component's load. Without
-    `intercept` no work is 0 W (DynPower).
+    `intercept` no work is 0 W (DynPower). A `draft` is fitted to compare trainers only: less care will do.
     """
 
     features: list[str]
@@ -32,6 +32,7 @@ class TrainingSet:
     main: int = 0
     intercept: bool = True
     seed: int = 0
+    draft: bool = False
 
     def __len__(self) -> int:
         return len(self.y)

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel
 from kepler_train.models.blend import BlendModel
 from kepler_train.models.parts import Part
 from kepler_train.models.terms import TermsModel
 from kepler_train.train.non_negative import largest
-from kepler_train.train.piecewise_linear import PiecewiseLinearTrainer
-from kepler_train.train.randomised_trees import randomised_trees
+from kepler_train.train.piecewise_linear import straight_pieces
+from kepler_train.train.randomised_trees import trees_of_power
 from kepler_train.train.training_set import TrainingSet
 
 
@@ -31,13 +32,13 @@ class TrendForestTrainer:
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> BlendModel:  # noqa: ARG002
         """Learn watts from raw features."""
         every = tuple(range(len(data.features)))
-        trees = randomised_trees(data, self.name)
+        trees = trees_of_power(data, catalog().trainer(self.name).settings)
         return BlendModel([Part(every, trees), Part(every, _beyond(data))])
 
 
 def _beyond(data: TrainingSet) -> TermsModel:
     """What the last piece of each feature adds above its largest value: 0 W inside the data."""
-    pieces, scale = PiecewiseLinearTrainer().fit(data), largest(data.X)
+    pieces, scale = straight_pieces(data), largest(data.X)
     last = [
         (number, weight)
         for (number, *others), weight in zip(pieces.terms, pieces.weight, strict=True)

@@ -153,6 +153,7 @@ def test_trainers_that_users_add_are_chosen_among_too(own: Callable[..., None]) 
     ("body", "words"),
     [
         ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
         ("return LinearModel(np.nan, np.zeros(2), np.ones(2))", "does not say one number of watts for each row"),
         ("return data.y[0]", "AttributeError"),
         (")", "cannot be imported: SyntaxError"),
@@ -171,6 +172,16 @@ def test_a_trainer_of_a_user_that_cannot_serve_is_left_out_and_named(
     (said,) = [line for line in capsys.readouterr().out.splitlines() if "BadTrainer" in line]
     assert "auto: BadTrainer is left out for package: " in said
     assert words in said
+
+
+@pytest.mark.usefixtures("few")
+def test_what_is_fitted_for_the_choice_is_a_draft_and_what_is_kept_is_not(
+    own: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    own("SayingTrainer", f"print('draft', data.draft); {KNOWS_THE_LAW}")
+    X = work(100)
+    AutoTrainer().fit(training_rows(X, straight(X)))
+    assert capsys.readouterr().out.split() == ["draft", "True"] * 5 + ["draft", "False"]
 
 
 def test_rows_that_are_too_few_to_hold_any_out_get_a_line() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fitting import training_rows
@@ -100,6 +102,28 @@ def test_trees_kept_as_a_booster_are_those_that_were_grown() -> None:
     grown = ExtraTreesRegressor(30, min_samples_leaf=2, random_state=7).fit(X, law(X))
     anything = np.vstack([X, rows(800, 1, most=1.5), np.zeros((1, 2))])
     np.testing.assert_allclose(model.predict(anything), grown.predict(anything), atol=1e-3)
+
+
+def test_a_draft_has_fewer_trees_and_says_about_the_same() -> None:
+    X = rows(800, 0)
+    data = training_rows(X, law(X))
+    draft, whole = (trainer("ExtraTreesTrainer").fit(replace(data, draft=which)) for which in (True, False))
+    assert (len(draft.booster.get_dump()), len(whole.booster.get_dump())) == (10, 30)
+    assert np.abs(draft.predict(X) - whole.predict(X)).mean() < 0.05 * law(X).std()
+
+
+def test_trees_and_pieces_that_two_trainers_build_on_are_made_once_for_the_same_rows() -> None:
+    X = rows(100, 0)
+    data = training_rows(X, law(X))
+    trees, trend, residual = (
+        trainer(name).fit(data) for name in ("ExtraTreesTrainer", "TrendForestTrainer", "ResidualForestTrainer")
+    )
+    assert trend.parts[0].model is trees
+    assert trainer("PiecewiseLinearTrainer").fit(data) is residual.parts[0].model
+    other = trainer("TrendForestTrainer").fit(replace(data, seed=1))
+    assert (other.parts[0].model.predict(X) != trees.predict(X)).any()
+    above = trainer("PiecewiseLinearTrainer").fit(replace(data, y=data.y + 9))
+    np.testing.assert_allclose(above.predict(X), residual.parts[0].model.predict(X) + 9, atol=0.5)
 
 
 def test_a_few_wild_rows_do_not_move_non_negative_weights() -> None:
