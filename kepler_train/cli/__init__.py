@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
 
@@ -12,6 +13,7 @@ from kepler_train.events import fail
 
 def main() -> None:
     """Run `kepler-train`; every foreseen failure is one sentence and its exit code."""
+    gc.set_threshold(10_000)  # of the libraries' objects, which are looked through again and again, none is garbage
     try:
         app()
     except KeplerTrainError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from kepler_train import __version__
 from kepler_train.catalog.node_attributes import NodeAttributes
 from kepler_train.events import warn
-from kepler_train.export.card import write_card
+from kepler_train.export.card import CARD, PICTURE, write_card
 from kepler_train.export.overview import ARGUMENTS
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
@@ -36,7 +36,7 @@ def export_model(
     metadata = read_metadata(model)
     place = home.joinpath(*part.split("/")[:3])
     folder = place / metadata["model_name"]
-    shutil.copytree(model, folder)
+    shutil.copytree(model, folder, copy_function=shutil.copyfile)  # whose they were is of no interest
     metadata |= {name: verdict[name] for name in ("mae", "mape", "figures", "trivial") if name in verdict}
     for component, figures in verdict["figures"][Protocol.BLOCKED].items():
         metadata |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
@@ -44,7 +44,7 @@ def export_model(
     write_card(folder, metadata, held_out)
     if (folder / WEIGHTS).exists():
         shutil.copyfile(folder / WEIGHTS, place / f"{metadata['model_name']}.json")
-    write_sums(folder)
+    write_sums(folder, changed=(METADATA, CARD, PICTURE))
     if pickles:
         pickle_model(folder)
     write_archive(folder, folder.with_name(f"{folder.name}.zip"))

@@ -15,7 +15,7 @@ Reading executes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,18 +66,20 @@ def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], row
         warn(f"{model.name}: {name} is left out, because {reason}.")
     own |= {"parity": {"rows": len(rows), "watts": parity.largest}, "refused_formats": refused}
     kept = {component: _without(refused, entry) for component, entry in files.items()}
-    _seal(folder, kept, own | dict(metadata))
+    _seal(folder, kept, own | dict(metadata), changed=(own["model_file"], METADATA))
 
 
 def _without(refused: Mapping[str, str], entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if not (name == "graph_file" and value in refused)}
 
 
-def _seal(folder: Path, files: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+def _seal(
+    folder: Path, files: Mapping[str, Any], metadata: Mapping[str, Any], changed: Collection[str] | None = None
+) -> None:
     """Write the list of the components' files and the metadata, and vouch for all files."""
     write_json(folder / metadata["model_file"], files)
     write_json(folder / METADATA, metadata)
-    write_sums(folder)
+    write_sums(folder, changed)
 
 
 def _write_components(model: PowerModel, folder: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:

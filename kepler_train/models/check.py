@@ -7,6 +7,7 @@ file to write.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -94,6 +95,7 @@ def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until the other side closes."""
+    gc.set_threshold(10_000)  # of the libraries' objects, which are looked through again and again, none is garbage
     # What libraries print must not look like an answer.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)

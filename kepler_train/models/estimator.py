@@ -74,14 +74,16 @@ class EstimatorModel:
 
 
 def _said(estimator: Any, X: Matrix) -> Any:
+    from sklearn import config_context
     from sklearn.pipeline import Pipeline
     from sklearn.svm import SVR
 
     if not len(X):  # which scikit-learn refuses
         return np.zeros(0)
-    if isinstance(estimator, Pipeline) and type(estimator[-1]) is SVR and estimator[-1].kernel == "rbf":
-        return gaussian_sum(estimator[-1], estimator[:-1].transform(X))
-    return estimator.predict(X)
+    with config_context(assume_finite=True, skip_parameter_validation=True):  # every step of a pipeline would look anew
+        if isinstance(estimator, Pipeline) and type(estimator[-1]) is SVR and estimator[-1].kernel == "rbf":
+            return gaussian_sum(estimator[-1], estimator[:-1].transform(X))
+        return estimator.predict(X)
 
 
 def _stored_only(file: Path) -> bytes:

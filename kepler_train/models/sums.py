@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from kepler_train.errors import UserError
@@ -12,14 +13,26 @@ SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")
 
 
-def write_sums(folder: Path) -> None:
-    """Vouch for every file of a folder as it is now."""
-    files = sorted(file for file in folder.iterdir() if file.name != SUMS)
-    (folder / SUMS).write_text("".join(f"{sha256_of(file)}  {file.name}\n" for file in files), encoding="utf-8")
+def write_sums(folder: Path, changed: Collection[str] | None = None) -> None:
+    """Vouch for every file of a folder as it is now; those that did not change keep the sum that they have."""
+    known = {} if changed is None else {name: own for name, own in _sums(folder).items() if name not in changed}
+    names = sorted(file.name for file in folder.iterdir() if file.name != SUMS)
+    lines = [f"{known.get(name) or sha256_of(folder / name)}  {name}\n" for name in names]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
 def check_sums(folder: Path) -> set[str]:
     """The names of the files that are vouched for; one that was changed since is refused."""
+    sums = _sums(folder)
+    for name, expected in sums.items():
+        file = folder / name
+        if file.is_symlink() or not file.is_file() or sha256_of(file) != expected:
+            raise UserError(f"{file} is not the file that was saved with this model: it was changed or is missing.")
+    return set(sums)
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """What every file must hold, by name."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, UnicodeDecodeError):
@@ -28,8 +41,4 @@ def check_sums(folder: Path) -> set[str]:
     sums = {match[2]: match[1] for match in found if match}
     if len(sums) < len(lines):
         raise UserError(f"{folder / SUMS} is not a list of check sums, each with the name of a file beside it.")
-    for name, expected in sums.items():
-        file = folder / name
-        if file.is_symlink() or not file.is_file() or sha256_of(file) != expected:
-            raise UserError(f"{file} is not the file that was saved with this model: it was changed or is missing.")
-    return set(sums)
+    return sums

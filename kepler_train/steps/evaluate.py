@@ -64,7 +64,7 @@ def judge_models(
         _say_verdict(part, models[part])
     missing = {part: (failed or {}).get(part, "") for part in models_of(spec) if part not in trained}
     content = {"models": models, "baselines": baselines, "missing": missing}
-    (out / EVALUATION).write_text(json.dumps(content, indent=1, allow_nan=False), encoding="utf-8")
+    (out / EVALUATION).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
     passing = sum(verdict["passes"] for verdict in models.values())
     return {"models": len(models), "passing": passing, "not_trained": len(missing)}
 
