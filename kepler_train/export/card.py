@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from kepler_train import __version__
 from kepler_train.models.hull import Hull
-from kepler_train.train.baselines import BASELINES
+from kepler_train.train.baselines import title
 from kepler_train.train.judged import Coded, HeldOut
 from kepler_train.train.protocols import FORWARD, Protocol, Rows
 
@@ -28,7 +28,9 @@ def write_card(folder: Path, metadata: Mapping[str, Any], held_out: HeldOut) -> 
     content = _environment().get_template(CARD).render(
         about=metadata,
         figures=metadata["figures"],
-        trivial={BASELINES[name]: figures for name, figures in metadata.get("trivial", {}).items()},
+        trivial={
+            title(name, metadata.get("previous", {})): figures for name, figures in metadata.get("trivial", {}).items()
+        },
         protocols=protocols,
         farthest=farthest,
         ranges=ranges(metadata.get("hull", {})),

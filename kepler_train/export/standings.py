@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kepler_train.train.baselines import BASELINES, PREVIOUS
+from kepler_train.train.baselines import title
 from kepler_train.train.protocols import Protocol
 
 Evaluation = Mapping[str, Any]
@@ -96,12 +96,8 @@ def _of(component: str, figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _name(name: str, family: str, evaluation: Evaluation) -> str:
-    if name != PREVIOUS:
-        return BASELINES[name]
     of_family = (verdict for part, verdict in evaluation["models"].items() if part.startswith(f"{family}/"))
-    before = next(iter(of_family))["training"].get("previous", {})
-    seen = ", which saw some of these rows" if before.get("overlaps") else ""
-    return f"{BASELINES[name]}: {before.get('model', '')}{seen}"
+    return title(name, next(iter(of_family))["training"].get("previous", {}))
 
 
 def _add_once(rows: list[Standing], row: Standing) -> None:

@@ -6,6 +6,9 @@ both ≥ 0 (DynPower: no idle). `previous`, where there is one, is the version t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -27,6 +30,14 @@ _CPU_TIME = (
     "node_cpu_user_seconds",
     "cpu_usage_ratio",
 )
+
+
+def title(name: str, previous: Mapping[str, Any]) -> str:
+    """What tables call a trivial model; `previous` is what a model's metadata say of the version before it."""
+    if name != PREVIOUS:
+        return BASELINES[name]
+    seen = ", which saw some of these rows" if previous.get("overlaps") else ""
+    return f"{BASELINES[name]}: {previous.get('model', '')}{seen}"
 
 
 def cpu_time(frame: pd.DataFrame, data: TrainingSet) -> Watts:

@@ -61,5 +61,7 @@ def test_what_is_there_of_an_earlier_window_stands_beside_what_takes_its_place(
     assert before not in report_after(1.7e9)  # has learnt all of these rows
     assert f"| {before} | BPFOnly | 0.00 " in report_after(1.7e9 + 86_400)  # the same law on the next day
     assert f"| {before[:-1]}, which saw some of these rows* |" in report_after(1.7e9 + 86_400 + 300)
+    (card,) = (tmp_path / "models").rglob("LinearRegressionTrainer_0/model_card.md")
+    assert f"| *package: {before[1:-1]}, which saw some of these rows* | 0.00 " in card.read_text()
     (tmp_path / "models/mine/train_arguments.json").write_text("[]")
     assert before not in report_after(1.7e9 + 3 * 86_400)
