@@ -25,16 +25,20 @@ _LEAVES = 1000
 @made_once
 def trees_of_power(data: TrainingSet, settings: Mapping[str, Any]) -> TreesModel:
     """The mean of randomised trees that learn power."""
-    return randomised_trees(data, settings)
+    return randomised_trees(data, settings, float(data.y.var()))
 
 
-def randomised_trees(data: TrainingSet, settings: Mapping[str, Any]) -> TreesModel:
-    """The mean of randomised trees over these rows."""
+def randomised_trees(data: TrainingSet, settings: Mapping[str, Any], variance: float) -> TreesModel:
+    """The mean of randomised trees; a node is split only where that takes the share `least_gain` of `variance` away."""
     from sklearn.ensemble import ExtraTreesRegressor
 
-    count = settings["draft"] if data.draft else settings["n_estimators"]
-    leaf = max(settings["min_samples_leaf"], len(data) // _LEAVES)
-    grown = ExtraTreesRegressor(count, min_samples_leaf=leaf, random_state=data.seed, n_jobs=1)
+    grown = ExtraTreesRegressor(
+        settings["draft"] if data.draft else settings["n_estimators"],
+        min_samples_leaf=max(1, len(data) // _LEAVES),
+        min_impurity_decrease=settings["least_gain"] * variance,
+        random_state=data.seed,
+        n_jobs=1,
+    )
     return _booster([one.tree_ for one in grown.fit(data.X, data.y).estimators_], len(data.features))
 
 

@@ -30,5 +30,5 @@ class ResidualForestTrainer:
         # A model of power says nothing below 0 W, so the trees learn how far each row is above the lowest.
         lowest = float(left.min())
         every = tuple(range(len(data.features)))
-        trees = randomised_trees(replace(data, y=left - lowest), settings)
+        trees = randomised_trees(replace(data, y=left - lowest), settings, float(data.y.var()))
         return BlendModel([Part(every, pieces), Part(every, trees)], lowest)

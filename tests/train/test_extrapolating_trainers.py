@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesRegressor
 
+from kepler_train.catalog import catalog
 from kepler_train.models.terms import Piece, TermsModel
 from kepler_train.train.non_negative import REACH, non_negative
 from kepler_train.train.piecewise_linear import CLOCK
@@ -99,7 +100,8 @@ def test_the_same_work_costs_more_at_a_higher_clock() -> None:
 def test_trees_kept_as_a_booster_are_those_that_were_grown() -> None:
     X = rows(800, 0)
     model = trainer("ExtraTreesTrainer").fit(training_rows(X, law(X), seed=7))
-    grown = ExtraTreesRegressor(30, min_samples_leaf=2, random_state=7).fit(X, law(X))
+    least = catalog().trainer("ExtraTreesTrainer").settings["least_gain"] * law(X).var()  # W²
+    grown = ExtraTreesRegressor(90, min_impurity_decrease=least, random_state=7).fit(X, law(X))
     anything = np.vstack([X, rows(800, 1, most=1.5), np.zeros((1, 2))])
     np.testing.assert_allclose(model.predict(anything), grown.predict(anything), atol=1e-3)
 
@@ -108,8 +110,15 @@ def test_a_draft_has_fewer_trees_and_says_about_the_same() -> None:
     X = rows(800, 0)
     data = training_rows(X, law(X))
     draft, whole = (trainer("ExtraTreesTrainer").fit(replace(data, draft=which)) for which in (True, False))
-    assert (len(draft.booster.get_dump()), len(whole.booster.get_dump())) == (10, 30)
+    assert (len(draft.booster.get_dump()), len(whole.booster.get_dump())) == (10, 90)
     assert np.abs(draft.predict(X) - whole.predict(X)).mean() < 0.05 * law(X).std()
+
+
+def test_a_node_is_not_split_for_a_millionth_of_the_power() -> None:
+    X = rows(800, 0)
+    step, ripple = np.where(X[:, 0] > 5e9, 90.0, 30.0), 0.05 * np.sin(1e4 * X[:, 1])  # W
+    for tree in trainer("ExtraTreesTrainer").fit(training_rows(X, step + ripple)).booster.get_dump():
+        assert tree.count("leaf") < 30  # of 800 rows that all differ
 
 
 def test_trees_and_pieces_that_two_trainers_build_on_are_made_once_for_the_same_rows() -> None:
