@@ -92,9 +92,7 @@ def test_a_checkpoint_that_was_changed_is_not_gone_on_from(
     file = tmp_path / CHECKPOINTS / f"{XGBOOST}_0" / "package.json"
     file.write_bytes(file.read_bytes()[:1000])
     assert checkpoints(tmp_path, XGBOOST, run, FEATURES, LATER) == {}
-    why = (
-        "because the model of lastnight cannot be read: XgboostFitTrainer_0/package.json is not the file"
-    )
+    why = "because the model of lastnight cannot be read: XgboostFitTrainer_0/package.json is not the file"
     assert capsys.readouterr().out.startswith(f"warning: Training starts afresh, {why}")
 
 
