@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,7 +78,20 @@ def model_of(name: str) -> tuple[PowerModel, dict[str, Any]]:
     place = next((path for path in (Path(name).expanduser(), model_path(name)) if path.exists()), None)
     if place is None:
         raise UserError(f"There is no model {name}, neither here nor below {model_path('')}: name its folder or .zip.")
-    return read_model(place)
+    model, metadata = read_model(place)
+    lacking = [name for name in ("output_type", "energy_source", "feature_group") if not _is_name(metadata.get(name))]
+    lacking += [name for name in ("interval", "hull") if not _has_each(metadata.get(name), model.components)]
+    if lacking:
+        raise UserError(f"{place} is not a model to estimate with: its metadata have no {', '.join(lacking)}.")
+    return model, metadata
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _has_each(value: Any, names: Iterable[str]) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), dict) for name in names)
 
 
 def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: str, **asked: str) -> pd.DataFrame:

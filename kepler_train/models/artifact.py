@@ -145,6 +145,8 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     """The metadata in a model's folder, in a form that this version knows."""
     metadata = read_json(folder / METADATA)
     written = metadata.get("schema_version")
+    if "model_file" not in metadata:  # as that of a pipeline
+        raise UserError(f"{folder} is not the folder of a model: its {METADATA} is of something else.")
     if isinstance(written, int) and written > SCHEMA_VERSION:
         raise UserError(
             f"{folder} was written in version {written} of the format, and this kepler-train reads up to version"

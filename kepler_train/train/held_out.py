@@ -128,7 +128,7 @@ def _why(error: BaseException) -> str:
 
 def cores() -> int:
     """How many folds are fitted at once: what the environment says, else 1."""
-    asked = os.environ.get(CORES, "1")
+    asked = os.environ.get(CORES) or "1"
     if not asked.isdecimal() or int(asked) < 1:
         raise UserError(f"{CORES} is {asked!r}: set it to the number of cores to train with, or leave it unset.")
     return int(asked)

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from simulated import write_node
 from kepler_train.collect.exchange import export_json
 from kepler_train.collect.samples import Series, read_series
 from kepler_train.collect.schedule import read_schedule
+from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
 from kepler_train.steps.pipeline import extract_table, train_pipeline
 from tests.collect.handmade import written
@@ -236,6 +238,27 @@ def test_what_cannot_work_is_one_sentence(line: str, words: str, typed: KeplerTr
     assert (code in (2, 3), len(errors)) == (True, 1)
     assert words in errors[0]
     assert set(Path().iterdir()) == before  # nothing half written
+
+
+@pytest.mark.parametrize(
+    "altered", [{"interval": {}}, {"hull": 5}, {"output_type": None}, {"energy_source": 5}, {"energy_source": "sun"}]
+)
+def test_a_model_with_other_metadata_is_refused_in_one_sentence(
+    altered: dict[str, Any], typed: KeplerTrain, trained: Path
+) -> None:
+    shutil.copytree(trained / MODEL, "altered")
+    metadata = json.loads(Path("altered/metadata.json").read_text())
+    Path("altered/metadata.json").write_text(json.dumps(metadata | altered))
+    write_sums(Path("altered"))
+    code, _, errors = typed("estimate --model altered --data frame.csv")
+    assert (code, len(errors)) == (2, 1)
+    assert next(iter(altered)) in errors[0] or "sun" in errors[0]
+
+
+def test_a_pipeline_is_no_model(typed: KeplerTrain) -> None:
+    code, _, errors = typed("estimate --model models/base --data frame.csv")
+    assert (code, len(errors)) == (2, 1)
+    assert "is not the folder of a model" in errors[0]
 
 
 @pytest.mark.parametrize("target", ["preprocess", "estimate", "curve", "residuals", "error"])

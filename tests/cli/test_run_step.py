@@ -43,7 +43,7 @@ def error_of(done: subprocess.CompletedProcess[str], code: int) -> str:
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
-    assert line.endswith(".")
+    assert line.endswith((".", "?"))
     return line.removeprefix("error: ")
 
 
