@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kepler_train.models import ComponentModel, TreesModel
+from kepler_train.models import ComponentModel, Matrix, TreesModel
 from kepler_train.models.trees import THREADS
+from kepler_train.train.shared import made_once
 from kepler_train.train.training_set import TrainingSet
+
+if TYPE_CHECKING:
+    import xgboost
 
 # Settings that say how many trees there are, not what a tree is.
 _COUNTS = ("n_estimators", "max_trees")
@@ -18,7 +22,8 @@ def boost(data: TrainingSet, settings: Mapping[str, Any], before: ComponentModel
     import xgboost
 
     parameters = {name: value for name, value in settings.items() if name not in _COUNTS}
-    rows = xgboost.QuantileDMatrix(data.X, data.y, max_bin=settings["max_bin"], nthread=THREADS)
+    rows = _binned(data.X, settings["max_bin"])
+    rows.set_label(data.y)
     booster = xgboost.Booster(
         parameters | {"tree_method": "hist", "seed": data.seed, "nthread": THREADS},
         [rows],
@@ -29,3 +34,11 @@ def boost(data: TrainingSet, settings: Mapping[str, Any], before: ComponentModel
     for number in range(first, first + settings["n_estimators"]):
         booster.update(rows, number)
     return TreesModel(booster)
+
+
+@made_once
+def _binned(X: Matrix, bins: int) -> xgboost.QuantileDMatrix:
+    """Features in bins, which all components of a model have in common."""
+    import xgboost
+
+    return xgboost.QuantileDMatrix(X, max_bin=bins, nthread=THREADS)

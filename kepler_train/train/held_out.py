@@ -19,7 +19,7 @@ from kepler_train.train.judged import Coded, HeldOut
 from kepler_train.train.lines import rising_line
 from kepler_train.train.protocols import Protocol, Split, all_splits
 from kepler_train.train.trainer import Trainer
-from kepler_train.train.training_set import TrainingSet
+from kepler_train.train.training_set import TrainingSet, taken
 
 # A curve may rise beyond all numbers (W); its error is then beyond every limit, and still a number.
 LARGEST = 1e9
@@ -58,7 +58,6 @@ def held_out(
         raise DataError(f"Power is the same in all {len(frame)} rows ({watts}): there is nothing to learn.")
     seed = next(iter(sets.values())).seed
     splits = all_splits(frame, folds, seed, trainer.lags)
-    work = [(component, split) for component in sets for split in splits]
     constant = {
         component: fit(trainer, data, (before or {}).get(component))
         for component, data in sets.items()
@@ -66,9 +65,11 @@ def held_out(
     }
     times = {component: cpu_time(frame, data) for component, data in sets.items()}
 
-    def judge(component: str, split: Split) -> _Predicted:
-        data = sets[component]
-        inside = data.take(split.inside)
+    def judge(split: Split) -> list[_Predicted]:
+        return [judge_one(data, split) for data in taken(sets, split.inside).values()]
+
+    def judge_one(inside: TrainingSet, split: Split) -> _Predicted:
+        component, data = inside.component, sets[inside.component]
         model = constant[component] if component in constant else fit(trainer, inside, (before or {}).get(component))
         predicted = _watts(trainer, model, component, data.X[split.outside])
         x = times[component]
@@ -84,12 +85,13 @@ def held_out(
             columns[PREVIOUS] = previous[component][split.outside]
         return _Predicted(split, component, columns)
 
-    found = []
-    with progress(f"train: {trainer.name}, held out", len(work), "fits") as shown, ThreadPoolExecutor(cores()) as pool:
+    found: list[_Predicted] = []
+    fits = len(splits) * len(sets)
+    with progress(f"train: {trainer.name}, held out", fits, "fits") as shown, ThreadPoolExecutor(cores()) as pool:
         each = pool.map if cores() > 1 else map  # a thread of its own is no help to one core
-        for piece in each(judge, *zip(*work, strict=True)):
-            found.append(piece)
-            shown.advance(1)
+        for pieces in each(judge, splits):
+            found += pieces
+            shown.advance(len(pieces))
     return _together(frame, found)
 
 

@@ -39,12 +39,28 @@ class TrainingSet:
 
     def take(self, rows: npt.NDArray[Any]) -> TrainingSet:
         """Some of the rows, by position or by mask."""
-        return replace(self, X=self.X[rows], y=self.y[rows], workloads=self.workloads[rows], times=self.times[rows])
+        return taken({self.component: self}, rows)[self.component]
 
     def of(self, columns: list[int]) -> TrainingSet:
         """Some of the columns; the main one becomes the first where it is not among them."""
         main = columns.index(self.main) if self.main in columns else 0
         return replace(self, features=[self.features[column] for column in columns], X=self.X[:, columns], main=main)
+
+
+def taken(sets: Mapping[str, TrainingSet], rows: npt.NDArray[Any]) -> dict[str, TrainingSet]:
+    """Some of the rows of every component; what components have in common, as their features, is taken once."""
+    done: dict[int, npt.NDArray[Any]] = {}
+
+    def part(whole: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if id(whole) not in done:
+            done[id(whole)] = whole[rows]
+            done[id(whole)].flags.writeable = False  # no trainer may change what others look at
+        return done[id(whole)]
+
+    return {
+        component: replace(data, X=part(data.X), y=part(data.y), workloads=part(data.workloads), times=part(data.times))
+        for component, data in sets.items()
+    }
 
 
 def training_sets(
