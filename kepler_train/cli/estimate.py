@@ -39,8 +39,8 @@ def estimate(
     """Estimate power with a model: a table, .parquet or .csv, with a row for every row of the data.
 
     A query is of machines with a power meter or without. Each component has <component>_power, and _low and _high of
-    its interval (W). `outside` marks rows that are unlike any that the model was trained on. Where the data have
-    measured power, the error is said.
+    its interval (W); containers have their share of what the model says of their node. `outside` marks rows that are
+    unlike any that the model was trained on. Where the data have measured power, the error is said.
     """
     from kepler_train.extract.table import write_table
     from kepler_train.steps.estimate import estimate_table, estimates
@@ -62,6 +62,7 @@ def estimate(
         write_table(estimate_table(found), file, about)
     for component, own in found.groupby("component", sort=False):
         say(f"  {component}: {own['predicted'].mean():.2f} W on average{_off(own)}")
+    warn_of_rows_trained_on(learnt, metadata, rows, found)
     outside = int(found.groupby("component")["outside"].sum().max())
     if outside:
         warn(
@@ -80,7 +81,8 @@ def model_of(name: str) -> tuple[PowerModel, dict[str, Any]]:
         raise UserError(f"There is no model {name}, neither here nor below {model_path('')}: name its folder or .zip.")
     model, metadata = read_model(place)
     lacking = [name for name in ("output_type", "energy_source", "feature_group") if not _is_name(metadata.get(name))]
-    lacking += [name for name in ("interval", "hull") if not _has_each(metadata.get(name), model.components)]
+    needed = {"interval": dict, "hull": dict, "main_features": str}
+    lacking += [name for name, kind in needed.items() if not _has_each(metadata.get(name), kind, model.components)]
     if lacking:
         raise UserError(f"{place} is not a model to estimate with: its metadata have no {', '.join(lacking)}.")
     return model, metadata
@@ -90,8 +92,8 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _has_each(value: Any, names: Iterable[str]) -> bool:
-    return isinstance(value, dict) and all(isinstance(value.get(name), dict) for name in names)
+def _has_each(value: Any, kind: type, names: Iterable[str]) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), kind) for name in names)
 
 
 def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: str, **asked: str) -> pd.DataFrame:
@@ -100,10 +102,29 @@ def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: 
 
     frame = frame_file(data)
     if frame is not None:
-        return rows_of_frame(frame, metadata, machine_id)
+        nodes = [name.strip() for name in asked.get("nodes", "").split(",") if name.strip()]
+        return rows_of_frame(frame, metadata, machine_id, nodes)
     given = {name: value for name, value in asked.items() if value}
     with query_samples(data) as samples:
         return rows_of_query(samples, metadata, o.schedule_of(schedule), given)
+
+
+def warn_of_rows_trained_on(
+    model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame, found: pd.DataFrame
+) -> None:
+    """Say when measured power is no test of a model, because it learnt from that time."""
+    from kepler_train.steps.estimate import rows_trained_on
+
+    known = rows_trained_on(metadata, rows) if found["measured"].notna().any() else 0
+    if known:
+        held_out = metadata.get("mae")
+        expected = (
+            f", which is {held_out:.2f} W (of a node, worst component, blocked)" if isinstance(held_out, float) else ""
+        )
+        warn(
+            f"{known} of {len(rows)} rows are of the time that {model.name} was trained on: its error there is not the"
+            f" error to expect elsewhere{expected}."
+        )
 
 
 def _off(rows: pd.DataFrame) -> str:
@@ -113,4 +134,5 @@ def _off(rows: pd.DataFrame) -> str:
         return ""
     off = (known["predicted"] - known["measured"]).abs().mean()
     inside = known["measured"].between(known["low"], known["high"]).mean()
-    return f"; {off:.2f} W off what was measured, of which {100 * inside:.0f} % lies in the interval"
+    how = "attributed to it" if "container" in rows.columns else "measured"  # no meter knows a container
+    return f"; {off:.2f} W off what was {how}, of which {100 * inside:.0f} % lies in the interval"

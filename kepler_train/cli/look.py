@@ -108,9 +108,9 @@ def _plot_estimates(
     target: Target, model: str, data: str, place: Path, machine_id: str, schedule: str, metric_prefix: str
 ) -> None:
     """What one model says about rows: over time, against the load, or less what was measured."""
-    from kepler_train.cli.estimate import model_of, rows_for
+    from kepler_train.cli.estimate import model_of, rows_for, warn_of_rows_trained_on
     from kepler_train.export.estimates import plot_estimate, plot_power_curve, plot_residuals
-    from kepler_train.steps.estimate import estimates, load_of
+    from kepler_train.steps.estimate import by_workload, estimates, loads_of, of_nodes
 
     if not model:
         raise UserError(f"Name the model to draw with --model: {target} shows what one model says.")
@@ -120,13 +120,14 @@ def _plot_estimates(
     title = f"{learnt.name}: {metadata['output_type']} of {metadata['energy_source']}, {metadata['feature_group']}"
     if target is Target.RESIDUALS and found["measured"].isna().any():
         raise UserError(f"{data} has no measured power to compare with: choose --target-data estimate or curve.")
+    warn_of_rows_trained_on(learnt, metadata, rows, found)
     with whole_file(place) as file:
         if target is Target.ESTIMATE:
-            plot_estimate(found, title, file)
+            plot_estimate(of_nodes(found), title, file)
         elif target is Target.CURVE:
-            plot_power_curve(found, load_of(metadata, rows), title, file)
+            plot_power_curve(found, loads_of(metadata, rows), title, file)
         else:
-            plot_residuals(found, title, file)
+            plot_residuals(by_workload(found), title, file)
     say(f"Wrote {place}: {len(rows):,} rows, {found['component'].nunique()} components.")
 
 

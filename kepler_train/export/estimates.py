@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,13 @@ def plot_estimate(found: pd.DataFrame, title: str, file: Path) -> None:
     _save(figure, title, file)
 
 
-def plot_power_curve(found: pd.DataFrame, load: pd.Series[float], title: str, file: Path) -> None:
-    """Power against the feature that stands for the load: what was measured, what the model says, and its median."""
+def plot_power_curve(found: pd.DataFrame, loads: Mapping[str, pd.Series[float]], title: str, file: Path) -> None:
+    """Power against the feature that stands for its load: what was measured, what the model says, and its median."""
     from matplotlib.ticker import EngFormatter
 
     figure, panels = _panels(found)
     for axis, (component, rows) in zip(panels, found.groupby("component", sort=False), strict=True):
-        every = max(1, len(rows) // _POINTS)
+        every, load = max(1, len(rows) // _POINTS), loads[str(component)]
         x, own = load.to_numpy()[::every], rows.iloc[::every]
         if own["measured"].notna().any():
             axis.scatter(x, own["measured"], s=8, color="0.6", linewidths=0, alpha=0.6, label="measured")

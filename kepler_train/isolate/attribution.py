@@ -84,10 +84,7 @@ def shares(
     weights = np.zeros((len(nodes), len(features)))
     for place in range(len(nodes)):
         own = node_of == place
-        if rule == "main-feature":
-            weights[place] = _main_feature(group, component, features)
-        else:
-            weights[place] = _non_negative(X[own], watts[own])
+        weights[place] = rule_weights(rule, group, component, features, X[own], watts[own])
     return Shares(
         features,
         weights,
@@ -96,6 +93,13 @@ def shares(
         np.einsum("rf,rf->r", X, weights[node_of]),
         watts,
     )
+
+
+def rule_weights(
+    rule: str, group: FeatureGroup, component: str, features: list[str], X: Floats, watts: Floats
+) -> Floats:
+    """The weight of each feature by a rule, from windows with these features and this dynamic power (W)."""
+    return _main_feature(group, component, features) if rule == "main-feature" else _non_negative(X, watts)
 
 
 def _main_feature(group: FeatureGroup, component: str, features: list[str]) -> Floats:

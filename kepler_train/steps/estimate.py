@@ -21,19 +21,30 @@ from kepler_train.extract.lags import without_lag
 from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
-from kepler_train.models.interval import apply_interval
+from kepler_train.models.sharing import estimated
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.steps.extract import tell, with_words
+from kepler_train.train.protocols import workloads_or_blocks
 
 # Columns that say which row it is.
 _LABELS = ("time", "node", "container", "workload")
+_BLOCKS = 5  # of time, where no workload is known
 
 
-def rows_of_frame(file: Path, metadata: Mapping[str, Any], machine: str) -> pd.DataFrame:
-    """The rows of a frame, by today's names, with the power that was measured where the frame has it."""
+def rows_of_frame(file: Path, metadata: Mapping[str, Any], machine: str, nodes: list[str]) -> pd.DataFrame:
+    """The rows of a frame, by today's names, with the power that was measured where the frame has it.
+
+    Of the nodes that are asked for each must be there.
+    """
     given = read_given(file, metadata["energy_source"], machine, measured=False)
     rows = given.rows if given.has_containers else given.rows.drop(columns="container")
-    return rows.rename(columns={name: name.partition("/")[2] for name in given.power})
+    rows = rows.rename(columns={name: name.partition("/")[2] for name in given.power})
+    there = sorted(rows["node"].unique())
+    if missing := sorted(set(nodes) - set(there)):
+        raise UserError(f"{file} has no rows of {', '.join(missing)}, only of {', '.join(there)}.")
+    if nodes:
+        rows = rows[rows["node"].isin(nodes)].reset_index(drop=True)
+    return rows
 
 
 def rows_of_query(
@@ -91,22 +102,20 @@ def _rows(extraction: Extraction | DataError, spec: RunSpec) -> pd.DataFrame:
 def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     """Every row with the estimated power of each component (W): `predicted`, `low`, `high`, and `measured` or NaN.
 
-    `outside` marks rows whose features are outside the hull of the training rows.
+    Containers have their share of what the model says of their node. `outside` marks rows whose features are outside
+    the hull of the training rows.
     """
     if rows.empty:
         raise UserError("There are no rows to estimate: name a frame or a query that has some.")
     labels = rows[[name for name in _LABELS if name in rows.columns]]
     hulls = {name: Hull.read(content) for name, content in metadata.get("hull", {}).items()}
     pieces = []
-    for component, predicted in model.predict(rows).items():
-        low, high = apply_interval(metadata["interval"][component], predicted)
+    for component, own in estimated(model, metadata, rows).items():
         measured = rows.get(f"{component}_power")
         pieces.append(
             labels.assign(
                 component=component,
-                predicted=predicted,
-                low=low,
-                high=high,
+                **own._asdict(),
                 measured=np.nan if measured is None else measured,
                 outside=hulls[component].outside(rows) if component in hulls else False,
             )
@@ -133,7 +142,32 @@ def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
     return named
 
 
-def load_of(metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.Series[float]:
-    """The feature that stands for the load: the main one of the model's group, or the first where that is not there."""
-    main = catalog().group(metadata["feature_group"]).main
-    return rows[main if main in rows.columns else metadata["features"][0]]
+def of_nodes(found: pd.DataFrame) -> pd.DataFrame:
+    """Estimates of nodes: those of the containers of a window together."""
+    if "container" not in found.columns:
+        return found
+    watts = ["predicted", "low", "high", "measured"]
+    how = dict.fromkeys(watts, "sum") | {"workload": "first", "outside": "any"}
+    by = found.groupby(["component", "time", "node"], sort=False)
+    # pandas takes a sum of nothing for 0 W.
+    return by.agg(how).assign(measured=by["measured"].sum(min_count=1)).reset_index()
+
+
+def loads_of(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, pd.Series[float]]:
+    """For each component the feature that its training took for its load, or the first where that is not there."""
+    first = without_lag(metadata["features"][0])
+    main = {component: without_lag(name) for component, name in metadata["main_features"].items()}
+    return {component: rows[name if name in rows.columns else first] for component, name in main.items()}
+
+
+def by_workload(found: pd.DataFrame) -> pd.DataFrame:
+    """Estimates of rows that belong to a workload; where none does, blocks of time stand for workloads."""
+    return pd.concat([workloads_or_blocks(own, _BLOCKS) for _, own in found.groupby("component", sort=False)])
+
+
+def rows_trained_on(metadata: Mapping[str, Any], rows: pd.DataFrame) -> int:
+    """How many rows are of the time that a model was trained on: what it errs by there is not what it errs by."""
+    if len(window := metadata.get("window", [])) != 2:
+        return 0
+    start, end = map(pd.Timestamp, window)
+    return int(rows["time"].between(start, end).sum())

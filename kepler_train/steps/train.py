@@ -9,11 +9,12 @@ from kepler_train.errors import DataError
 from kepler_train.events import say
 from kepler_train.isolate.isolation import attributed
 from kepler_train.models import Fitted, PowerModel, save_model
+from kepler_train.models.sharing import ADDITIVE
 from kepler_train.spec import RunSpec
 from kepler_train.steps.checkpoints import checkpoints
 from kepler_train.steps.previous import best_before
 from kepler_train.steps.training_rows import Frames
-from kepler_train.train.about import about_rows, hulls
+from kepler_train.train.about import about_rows, hulls, sharing
 from kepler_train.train.additivity import additivity_error
 from kepler_train.train.held_out import fit, held_out
 from kepler_train.train.intervals import intervals
@@ -90,7 +91,10 @@ def train_one(
     figures: Figures = {"rows": len(rows)}
     if output_type == "DynPower":
         errors = additivity_error(model, containers)
-        metadata |= {"attribution": "additive" if trainer.additive else spec.attribution, "additivity_error": errors}
+        metadata["additivity_error"] = errors
+        metadata["attribution"] = ADDITIVE if trainer.additive else spec.attribution
+        if not trainer.additive:
+            metadata["sharing"] = sharing(data, spec.attribution, group)
         figures["additivity_error"] = max(errors.values())
     save_model(model, out / MODEL, metadata, rows)
     return figures

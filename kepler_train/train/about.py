@@ -10,6 +10,8 @@ from kepler_train.catalog import catalog
 from kepler_train.collect.schedule import IDLE
 from kepler_train.events import say
 from kepler_train.extract.lags import without_lag
+from kepler_train.isolate.attribution import rule_weights
+from kepler_train.isolate.containers import adds_up
 from kepler_train.models import PowerModel
 from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import BLOCK, gap_of
@@ -52,3 +54,14 @@ def hulls(model: PowerModel, data: TrainingRows, *, parts: bool) -> dict[str, An
         component: data.hull(tuple(sorted({without_lag(name) for name in fitted.features})), parts=parts)
         for component, fitted in model.components.items()
     }
+
+
+def sharing(data: TrainingRows, rule: str, group: str) -> dict[str, dict[str, float]]:
+    """By which weights of features containers share the power of each component of their node."""
+    features = [name for name in data.features if adds_up(name)]
+    X = data.rows[features].to_numpy(dtype=np.float64)
+    found = {}
+    for component, own in data.sets.items():
+        weights = rule_weights(rule, catalog().group(group), component, features, X, own.y)
+        found[component] = dict(zip(features, map(float, weights), strict=True))
+    return found

@@ -7,39 +7,21 @@ longer for half a million containers than for training.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kepler_train.isolate.attribution import UNATTRIBUTED
-from kepler_train.isolate.containers import adds_up, read_batches
-from kepler_train.models import PowerModel, Watts
+from kepler_train.isolate.containers import read_batches
+from kepler_train.models import PowerModel
+from kepler_train.models.sharing import Containers
 
 WINDOWS, ROWS = 100, 4000
 _BATCH = 1 << 16  # rows that are read at once
-
-
-@dataclass(frozen=True)
-class Containers:
-    """Rows of containers: a column per feature (1/s), and the number of the window and node that each row is of."""
-
-    columns: dict[str, Watts]
-    window: npt.NDArray[np.intp]
-
-    def added_up(self, name: str) -> Watts:
-        """A feature of the node by window: the sum over its containers, or what all of them have, as the clock."""
-        values, windows = self.columns[name], int(self.window.max()) + 1
-        if adds_up(name):
-            return np.asarray(np.bincount(self.window, values, windows), dtype=np.float64)
-        whole = np.full(windows, -np.inf)
-        np.maximum.at(whole, self.window, values)
-        return whole
 
 
 def additivity_error(model: PowerModel, containers: Path) -> dict[str, float]:

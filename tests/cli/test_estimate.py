@@ -19,6 +19,7 @@ from simulated import write_node
 from kepler_train.collect.exchange import export_json
 from kepler_train.collect.samples import Series, read_series
 from kepler_train.collect.schedule import read_schedule
+from kepler_train.models import load_model
 from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
 from kepler_train.steps.pipeline import extract_table, train_pipeline
@@ -34,7 +35,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A query, its schedule, the frame of it, and a pipeline `base` that learnt from it."""
     folder = write_node(tmp_path_factory.mktemp("trained"), hours=3)
     asked = {"pipeline": "base", "feature_groups": ["Basic"], "folds": 3, "abs_trainers": ["LinearRegressionTrainer"]}
-    spec = RunSpec.model_validate({**asked, "dyn_trainers": ["LinearRegressionTrainer"], "gate_mae": 50, **WINDOW})
+    spec = RunSpec.model_validate(
+        {**asked, "dyn_trainers": ["LinearRegressionTrainer", "XgboostFitTrainer"], "gate_mae": 50, **WINDOW}
+    )
     schedule = read_schedule(str(folder / "schedule.json"))
     for name in ("scratch", "extracted", "models"):
         (folder / name).mkdir()
@@ -92,6 +95,41 @@ def test_containers_of_a_query_have_power_of_their_own(typed: KeplerTrain) -> No
     found = pd.read_parquet("dyn.parquet")
     assert found["id"].nunique() > 3
     assert (found["package_power"] >= 0).all()
+
+
+@pytest.mark.parametrize("trainer", ["LinearRegressionTrainer", "XgboostFitTrainer"])
+def test_containers_add_up_to_what_the_model_says_of_their_node(
+    trainer: str, typed: KeplerTrain, trained: Path
+) -> None:
+    name = f"models/base/rapl-sysfs/DynPower/Basic/{trainer}_0"
+    assert typed(f"estimate --model {name} --output dyn.parquet")[0] == 0
+    assert typed("extract -i kepler_query -fg Basic -ot DynPower -o rows.parquet")[0] == 0
+    model, rows = load_model(trained / name), pd.read_parquet("rows.parquet")
+    nodes = rows.groupby("timestamp")[model.features].sum()
+    found = pd.read_parquet("dyn.parquet").groupby("timestamp")
+    np.testing.assert_allclose(found["package_power"].sum(), model.predict(nodes)["package"], rtol=1e-9)
+    interval = json.loads((trained / name / "metadata.json").read_text())["interval"]["package"]
+    half = interval["constant"] + interval["share"] * found["package_power"].sum()
+    np.testing.assert_allclose(found["package_power_high"].sum() - found["package_power"].sum(), half, rtol=1e-9)
+
+
+def test_rows_that_a_model_learnt_from_are_no_test_of_it(typed: KeplerTrain) -> None:
+    frame = pd.read_csv("frame.csv")
+    later = frame.assign(timestamp=frame["timestamp"] + 86400)
+    later.to_csv("later.csv", index=False)
+    said = f"{len(frame)} of {len(frame)} rows are of the time that LinearRegressionTrainer_0 was trained on"
+    for data, times in (("frame.csv", 1), ("later.csv", 0)):
+        _, lines, _ = typed(f"estimate --model {MODEL} --data {data} --output estimated.csv")
+        assert sum(said in line for line in lines) == times
+
+
+def test_nodes_of_a_frame_are_chosen_by_name(typed: KeplerTrain) -> None:
+    frame = pd.read_csv("frame.csv")
+    pd.concat([frame.assign(node="a"), frame.assign(node="b")]).to_csv("two.csv", index=False)
+    assert typed(f"estimate --model {MODEL} --data two.csv --nodes b --output b.csv")[0] == 0
+    assert set(pd.read_csv("b.csv")["node"]) == {"b"}
+    code, _, errors = typed(f"estimate --model {MODEL} --data two.csv --nodes b,c")
+    assert (code, errors) == (2, ["error: two.csv has no rows of c, only of a, b."])
 
 
 def test_rows_beyond_the_training_data_are_marked_and_said(typed: KeplerTrain) -> None:
@@ -241,7 +279,15 @@ def test_what_cannot_work_is_one_sentence(line: str, words: str, typed: KeplerTr
 
 
 @pytest.mark.parametrize(
-    "altered", [{"interval": {}}, {"hull": 5}, {"output_type": None}, {"energy_source": 5}, {"energy_source": "sun"}]
+    "altered",
+    [
+        {"interval": {}},
+        {"hull": 5},
+        {"output_type": None},
+        {"energy_source": 5},
+        {"energy_source": "sun"},
+        {"main_features": {}},
+    ],
 )
 def test_a_model_with_other_metadata_is_refused_in_one_sentence(
     altered: dict[str, Any], typed: KeplerTrain, trained: Path

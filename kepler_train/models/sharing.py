@@ -1,0 +1,100 @@
+"""What a model says of rows; of containers, their share of what it says of their node.
+
+A model of dynamic power is judged by the power of nodes. Of container c in a window it says
+
+    f(Σ x) · s_c / Σ s
+
+with s_c = f(x_c) where the model is additive, else s_c = w·x_c with the weights w of its attribution rule. The ends of
+the interval are shared alike, so that those of all containers add up to those of their node. A window in which no
+container did any work that counts is nobody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kepler_train.errors import UserError
+from kepler_train.isolate.containers import adds_up
+from kepler_train.models.component import Watts
+from kepler_train.models.interval import apply_interval
+from kepler_train.models.power import PowerModel
+
+# What the metadata of a model say of how containers add up to their node.
+ADDITIVE = "additive"
+
+
+class Estimate(NamedTuple):
+    """Power by row (W), and the ends of its interval."""
+
+    predicted: Watts
+    low: Watts
+    high: Watts
+
+
+@dataclass(frozen=True)
+class Containers:
+    """Rows of containers: a column per feature (1/s), and the number of the window and node that each row is of."""
+
+    columns: dict[str, Watts]
+    window: npt.NDArray[np.intp]
+
+    def added_up(self, name: str) -> Watts:
+        """A feature of the node by window: the sum over its containers, or what all of them have, as the clock."""
+        values, windows = self.columns[name], int(self.window.max()) + 1
+        if adds_up(name):
+            return np.asarray(np.bincount(self.window, values, windows), dtype=np.float64)
+        whole = np.full(windows, -np.inf)
+        np.maximum.at(whole, self.window, values)
+        return whole
+
+
+def estimated(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, Estimate]:
+    """What a model says of rows by component; of containers of one time and node, which must all be there, together."""
+    columns = model.columns_of(rows)
+    if metadata["output_type"] != "DynPower" or "container" not in rows.columns:
+        return _with_intervals(model.watts(columns), metadata)
+    window = rows.groupby(["time", "node"], sort=False).ngroup().to_numpy().astype(np.intp)
+    containers = Containers(columns, window)
+    node = _with_intervals(model.watts({name: containers.added_up(name) for name in model.features}), metadata)
+    counts = _what_counts(model, metadata, rows, columns)
+    return {component: _shared(own, counts[component], window) for component, own in node.items()}
+
+
+def _with_intervals(watts: Mapping[str, Watts], metadata: Mapping[str, Any]) -> dict[str, Estimate]:
+    return {
+        component: Estimate(own, *apply_interval(metadata["interval"][component], own))
+        for component, own in watts.items()
+    }
+
+
+def _what_counts(
+    model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame, columns: Mapping[str, Watts]
+) -> dict[str, Watts]:
+    """What the containers of a node share its power by, for each component."""
+    if metadata.get("attribution", ADDITIVE) == ADDITIVE:
+        return model.watts(columns)
+    sharing = metadata.get("sharing")
+    if not isinstance(sharing, dict) or not all(isinstance(sharing.get(name), dict) for name in model.components):
+        raise UserError(f"{model.name} does not say how containers share the power of their node: train it again.")
+    missing = sorted({feature for own in sharing.values() for feature in own} - set(rows.columns))
+    if missing:
+        raise UserError(f"The containers share power by {', '.join(missing)}, which the data do not have.")
+    return {
+        component: np.asarray(
+            sum(float(weight) * rows[feature].to_numpy(dtype=np.float64) for feature, weight in own.items())
+            + np.zeros(len(rows))
+        )
+        for component, own in sharing.items()
+    }
+
+
+def _shared(node: Estimate, counts: Watts, window: npt.NDArray[np.intp]) -> Estimate:
+    total = np.bincount(window, counts)[window]
+    share = np.divide(counts, total, out=np.zeros(len(counts)), where=total > 0)
+    return Estimate(*(share * ends[window] for ends in node))
