@@ -2,4 +2,5 @@
 
 from kepler_train.cli import main
 
-main()
+if __name__ == "__main__":  # not in processes that this one starts
+    main()

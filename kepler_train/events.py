@@ -32,6 +32,11 @@ def use_format(chosen: LogFormat) -> None:
     _format = chosen
 
 
+def used_format() -> LogFormat:
+    """The form of lines that was chosen, for processes that this one starts."""
+    return _format
+
+
 def say(text: str, **fields: Any) -> None:
     """One event on stdout; `fields` are for machines and only shown in JSON."""
     _write(sys.stdout, "info", text, fields)

@@ -22,6 +22,7 @@ from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.isolate.profile import Background
 from kepler_train.spec import RunSpec
 from kepler_train.steps import models_of
+from kepler_train.steps.apart import runs_others_code, train_apart
 from kepler_train.steps.background import NOTHING_KNOWN, Known
 from kepler_train.steps.evaluate import judge_models
 from kepler_train.steps.export import export_models
@@ -138,7 +139,8 @@ def train_frames(
         folder = scratch / "train" / part
         folder.mkdir(parents=True)
         try:
-            train_part(frames, isolated, part, spec, folder, kept)
+            train_it = train_apart if runs_others_code(part) else train_part
+            train_it(frames, isolated, part, spec, folder, kept)
         except DataError as error:
             failed[part] = str(error)
         except KeplerTrainError:
