@@ -47,6 +47,7 @@ def write_report(file: Path, spec: RunSpec, evaluation: Mapping[str, Any], isola
         notes=sorted({note for verdict in models.values() for note in verdict["training"].get("notes", [])}),
         training=next(iter(models.values()))["training"] if models else {},
         choices={part: models[part]["training"]["chosen"] for part in models if "chosen" in models[part]["training"]},
+        left_out=_left_out(models),
         apart={
             part: models[part]["training"]
             for part in models
@@ -64,6 +65,15 @@ def write_report(file: Path, spec: RunSpec, evaluation: Mapping[str, Any], isola
         Protocol=Protocol,
     )
     file.write_text(content, encoding="utf-8")
+
+
+def _left_out(models: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """The models that did without a trainer, by the trainer and the reason."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for part, verdict in models.items():
+        for name, reason in verdict["training"].get("left_out", {}).items():
+            found.setdefault((name, reason), []).append(part)
+    return found
 
 
 def _in_short(part: str, standings: list[Table]) -> str:

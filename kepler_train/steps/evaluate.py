@@ -28,6 +28,7 @@ _OF_TRAINING = (
     "notes",
     "interval",
     "chosen",
+    "left_out",
     "continued",
     "additivity_error",
     "attribution",

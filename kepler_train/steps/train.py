@@ -86,6 +86,8 @@ def train_one(
     }
     if chosen := getattr(trainer, "chosen", None):  # of a trainer that chooses among others, whom by component
         metadata["chosen"] = chosen
+    if left_out := getattr(trainer, "left_out", None):  # and whom it did without, because they failed
+        metadata["left_out"] = left_out
     if previous and said:
         metadata["previous"] = {"model": previous.model.name, "overlaps": previous.overlaps(data.window[0])}
     figures: Figures = {"rows": len(rows)}

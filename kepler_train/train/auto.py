@@ -18,10 +18,10 @@ from kepler_train.catalog import catalog
 from kepler_train.catalog.own_trainers import own_trainers
 from kepler_train.collect.schedule import IDLE
 from kepler_train.errors import DataError, UserError
-from kepler_train.events import warn
 from kepler_train.models import ComponentModel, NarrowModel
 from kepler_train.models.middle import MiddleModel
 from kepler_train.models.parts import Part, read_parts
+from kepler_train.train.left_out import LeftOut
 from kepler_train.train.linear import LinearRegressionTrainer
 from kepler_train.train.protocols import GAP, Rows
 from kepler_train.train.subsample import subsample
@@ -43,14 +43,20 @@ class AutoTrainer:
 
     def __init__(self) -> None:
         self.chosen: dict[str, list[str]] = {}  # of the last fit of each component
+        self._failed = LeftOut()  # of all fits
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The trainers that failed in some fit, and why."""
+        return dict(self._failed.reasons)
 
     def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:  # noqa: ARG002
         """Choose, then fit each of the best to all rows."""
         if np.ptp(data.y) == 0:  # there is nothing to choose by
             return LinearRegressionTrainer().fit(data)
         settings = catalog().trainer(self.name).settings
-        ranked = by_error(data, settings["folds"], settings["rows_to_choose_by"])
-        fitted = _fitted(ranked, data, settings["best"] if data.intercept else 1)
+        ranked = by_error(data, settings["folds"], settings["rows_to_choose_by"], self._failed)
+        fitted = _fitted(ranked, data, settings["best"] if data.intercept else 1, self._failed)
         self.chosen[data.component], models = list(fitted), list(fitted.values())
         if not data.intercept:
             return models[0]
@@ -61,12 +67,12 @@ class AutoTrainer:
 auto = AutoTrainer  # by the name that users know
 
 
-def by_error(data: TrainingSet, count: int, max_rows: int) -> list[Trainer]:
-    """All trainers that can be chosen, the one with the least held-out error (W) first."""
+def by_error(data: TrainingSet, count: int, max_rows: int, failed: LeftOut) -> list[Trainer]:
+    """All trainers that can be chosen, the one with the least held-out error (W) first; those that fail are noted."""
     splits = list(folds(data, count))
     if not splits:  # too few rows to hold any out
         return [LinearRegressionTrainer()]
-    candidates = {one.name: one for one in _candidates(data)}
+    candidates = {one.name: one for one in _candidates(data, failed)}
     errors: dict[str, list[float]] = {name: [] for name in candidates}
     for inside, outside in splits:
         rows = replace(subsample(data.take(inside), max_rows), draft=True)
@@ -74,7 +80,7 @@ def by_error(data: TrainingSet, count: int, max_rows: int) -> list[Trainer]:
             try:
                 errors[name].append(_error(candidates[name].fit(rows), data.take(outside)))
             except (Exception, SystemExit) as error:  # a trainer that breaks down is not chosen
-                _left_out(name, data, error)
+                failed.add(name, data.component, error)
                 del errors[name]
     return [candidates[name] for name in sorted(errors, key=lambda name: float(np.mean(errors[name])))]
 
@@ -98,19 +104,21 @@ def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
             yield inside, outside
 
 
-def _candidates(data: TrainingSet) -> Iterator[Trainer]:
+def _candidates(data: TrainingSet, failed: LeftOut) -> Iterator[Trainer]:
     """Trainers of the columns there are, those of this version and those that users added."""
     for name in [*TRAINERS, *own_trainers()]:
         try:
             one = trainer(name) if name != AutoTrainer.name else None
-        except UserError as error:  # the file of a user
-            _left_out(name, data, error)
+        except UserError as error:  # the file of a user; where it is on this machine is of no use to readers of a card
+            failed.add(name, data.component, error.__cause__ or error)
             continue
         if one and one.lags == 0 and (one.additive or data.intercept):
             yield one
 
 
-def _fitted(ranked: list[Trainer], data: TrainingSet, count: int) -> dict[str, ComponentModel | NarrowModel]:
+def _fitted(
+    ranked: list[Trainer], data: TrainingSet, count: int, failed: LeftOut
+) -> dict[str, ComponentModel | NarrowModel]:
     """The models of the first so many trainers that can learn from all rows, by name."""
     models: dict[str, ComponentModel | NarrowModel] = {}
     for one in ranked:
@@ -122,7 +130,7 @@ def _fitted(ranked: list[Trainer], data: TrainingSet, count: int) -> dict[str, C
                 _check_readable(model, one.name, len(data.features))
             models[one.name] = model
         except (Exception, SystemExit) as error:
-            _left_out(one.name, data, error)
+            failed.add(one.name, data.component, error)
     if not models:
         raise DataError(f"No trainer can learn {data.component} from {len(data)} rows.")
     return models
@@ -139,7 +147,3 @@ def _error(model: ComponentModel | NarrowModel, held: TrainingSet) -> float:
     if said.shape != held.y.shape or not np.isfinite(said).all():
         raise ValueError("it does not say one number of watts for each row")
     return float(np.abs(said - held.y).mean())
-
-
-def _left_out(name: str, data: TrainingSet, error: BaseException) -> None:
-    warn(f"auto: {name} is left out for {data.component}: {type(error).__name__}: {error}")

@@ -21,6 +21,7 @@ from kepler_train.models.middle import MiddleModel
 from kepler_train.models.parts import Part
 from kepler_train.train import auto as auto_module
 from kepler_train.train.auto import AutoTrainer, by_error, folds
+from kepler_train.train.left_out import LeftOut
 from kepler_train.train.training_set import training_set
 
 FEW = {
@@ -49,7 +50,7 @@ def straight(X: np.ndarray) -> np.ndarray:
 @pytest.mark.usefixtures("few")
 def test_the_trainer_whose_law_it_is_comes_first_and_a_curve_of_one_feature_last() -> None:
     X = work(300)
-    ranked = [one.name for one in by_error(training_rows(X, straight(X)), 5, 5000)]
+    ranked = [one.name for one in by_error(training_rows(X, straight(X)), 5, 5000, LeftOut())]
     assert ranked[0] == "LinearRegressionTrainer"
     assert ranked[-1] == "ExponentialRegressionTrainer"
     assert "LaggedForestTrainer" not in ranked  # auto is given the windows before by itself
@@ -103,9 +104,11 @@ def test_a_trainer_that_breaks_down_is_not_chosen_and_named(
 
     monkeypatch.setattr("kepler_train.train.piecewise_linear.PiecewiseLinearTrainer.fit", broken)
     X = work(100)
-    model = AutoTrainer().fit(training_rows(X, straight(X)))
-    assert len(model.parts) == 3
-    assert "PiecewiseLinearTrainer is left out for package: ZeroDivisionError: by zero" in "".join(capsys.readouterr())
+    one = AutoTrainer()
+    assert len(one.fit(training_rows(X, straight(X))).parts) == 3
+    assert one.left_out == {"PiecewiseLinearTrainer": "ZeroDivisionError: by zero"}
+    said = "PiecewiseLinearTrainer fails and is left out, for package at least: ZeroDivisionError: by zero"
+    assert said in "".join(capsys.readouterr())
 
 
 OWN = """
@@ -140,11 +143,11 @@ def test_trainers_that_users_add_are_chosen_among_too(own: Callable[..., None]) 
     own("PastTrainer", KNOWS_THE_LAW, lags=1)
     X = work(300)
     noisy = straight(X) + np.random.default_rng(1).normal(0, 3, 300)  # the line that is fitted to it is another one
-    ranked = [one.name for one in by_error(training_rows(X, noisy), 5, 5000)]
+    ranked = [one.name for one in by_error(training_rows(X, noisy), 5, 5000, LeftOut())]
     assert ranked[:2] == ["OracleTrainer", "PolarTrainer"]
     assert "PastTrainer" not in ranked  # windows before are auto's to give
     dynamic = training_rows(X, noisy - 30, intercept=False)
-    assert [one.name for one in by_error(dynamic, 5, 5000)] == ["OracleTrainer", "LinearRegressionTrainer"]
+    assert [one.name for one in by_error(dynamic, 5, 5000, LeftOut())] == ["OracleTrainer", "LinearRegressionTrainer"]
     assert AutoTrainer().fit(dynamic).predict(X[:1]) == straight(X)[:1] - 30
 
 
@@ -156,7 +159,7 @@ def test_trainers_that_users_add_are_chosen_among_too(own: Callable[..., None]) 
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("return LinearModel(np.nan, np.zeros(2), np.ones(2))", "does not say one number of watts for each row"),
         ("return data.y[0]", "AttributeError"),
-        (")", "cannot be imported: SyntaxError"),
+        (")", "SyntaxError: unmatched ')' (BadTrainer.py, line "),
         # Those that follow stand the choice, and fail at the end: they cannot be kept, or cannot learn from all rows.
         ("return DummyRegressor().fit(data.X, data.y)", "'DummyRegressor' object has no attribute"),
         ("return LinearModel(30.0 if len(data) < 100 else 1 / 0, np.zeros(2), np.ones(2))", "ZeroDivisionError"),
@@ -167,11 +170,14 @@ def test_a_trainer_of_a_user_that_cannot_serve_is_left_out_and_named(
 ) -> None:
     own("BadTrainer", body)
     X = work(100)
-    model = AutoTrainer().fit(training_rows(X, straight(X)))
-    assert len(model.parts) == 4
+    one = AutoTrainer()
+    for component in ("package", "core"):  # it fails for both, and is named once
+        assert len(one.fit(training_rows(X, straight(X), component=component)).parts) == 4
     (said,) = [line for line in capsys.readouterr().out.splitlines() if "BadTrainer" in line]
-    assert "auto: BadTrainer is left out for package: " in said
+    assert "auto: BadTrainer fails and is left out, for package at least: " in said
     assert words in said
+    assert list(one.left_out) == ["BadTrainer"]
+    assert words in one.left_out["BadTrainer"]
 
 
 @pytest.mark.usefixtures("few")
