@@ -48,7 +48,7 @@ def train_part(
 def windows_before(trainer: Trainer, part: str) -> int:
     """How many earlier windows a trainer is shown: containers come and go, so for DynPower none."""
     lags = trainer.lags if part.split("/")[1] == "AbsPower" else 0
-    if trainer.lags and not lags and not trainer.additive:
+    if trainer.lags and not lags and not getattr(trainer, "lags_optional", False):
         raise DataError(f"{trainer.name} looks at earlier windows, which a container may not have: it is for AbsPower.")
     return lags
 

@@ -32,14 +32,15 @@ from kepler_train.train.training_set import TrainingSet
 class AutoTrainer:
     """Of the best trainers by held-out mean absolute error, the median prediction for each row.
 
-    Each of them sees the window before a row too. DynPower must add up, which a median does not: it gets the best
-    additive trainer, and no window but its own.
+    Each of them sees the window before a row too, where a row has one: containers come and go, so for DynPower none
+    does.
     """
 
     name: ClassVar[str] = "auto"
-    additive: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
     continues: ClassVar[bool] = False
     lags: ClassVar[int] = 1
+    lags_optional: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.chosen: dict[str, list[str]] = {}  # of the last fit of each component
@@ -56,10 +57,8 @@ class AutoTrainer:
             return LinearRegressionTrainer().fit(data)
         settings = catalog().trainer(self.name).settings
         ranked = by_error(data, settings["folds"], settings["rows_to_choose_by"], self._failed)
-        fitted = _fitted(ranked, data, settings["best"] if data.intercept else 1, self._failed)
+        fitted = _fitted(ranked, data, settings["best"], self._failed)
         self.chosen[data.component], models = list(fitted), list(fitted.values())
-        if not data.intercept:
-            return models[0]
         aside = min(settings["aside"], (len(models) - 1) // 2)
         return MiddleModel([Part.of(model, len(data.features)) for model in models], aside)
 
@@ -112,7 +111,7 @@ def _candidates(data: TrainingSet, failed: LeftOut) -> Iterator[Trainer]:
         except UserError as error:  # the file of a user; where it is on this machine is of no use to readers of a card
             failed.add(name, data.component, error.__cause__ or error)
             continue
-        if one and one.lags == 0 and (one.additive or data.intercept):
+        if one and one.lags == 0:
             yield one
 
 

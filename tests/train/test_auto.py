@@ -146,9 +146,16 @@ def test_trainers_that_users_add_are_chosen_among_too(own: Callable[..., None]) 
     ranked = [one.name for one in by_error(training_rows(X, noisy), 5, 5000, LeftOut())]
     assert ranked[:2] == ["OracleTrainer", "PolarTrainer"]
     assert "PastTrainer" not in ranked  # windows before are auto's to give
-    dynamic = training_rows(X, noisy - 30, intercept=False)
-    assert [one.name for one in by_error(dynamic, 5, 5000, LeftOut())] == ["OracleTrainer", "LinearRegressionTrainer"]
-    assert AutoTrainer().fit(dynamic).predict(X[:1]) == straight(X)[:1] - 30
+
+
+@pytest.mark.usefixtures("few")
+def test_dynamic_power_is_chosen_for_among_all_trainers_too(own: Callable[..., None]) -> None:
+    own("PolarTrainer", KNOWS_THE_LAW, additive=False)
+    X = work(300)
+    dynamic = training_rows(X, straight(X) - 30 + np.random.default_rng(1).normal(0, 3, 300), intercept=False)
+    one = AutoTrainer()
+    assert len(one.fit(dynamic).parts) == 5
+    assert one.chosen["package"][0] == "PolarTrainer"
 
 
 @pytest.mark.usefixtures("few")
