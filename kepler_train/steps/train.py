@@ -93,6 +93,6 @@ def train_one(
     if output_type == "DynPower":
         errors = additivity_error(model, containers)
         metadata |= {"attribution": "additive" if trainer.additive else spec.attribution, "additivity_error": errors}
-        figures["additivity_error"] = max(errors.values())
+        figures["additivity_error"] = max(errors.values()) if errors else None
     save_model(model, out / MODEL, metadata, rows)
     return figures
