@@ -102,7 +102,7 @@ class Progress:
 
 def _pace(rate: float) -> str:
     """What is done in a second, or in a minute where that is less than one; nothing where that is too."""
-    if rate >= 1:
+    if rate >= 0.95:  # not 57/min and more
         return f", {rate:,.0f}/s"
     return f", {60 * rate:.0f}/min" if 60 * rate >= 1 else ""
 

@@ -125,7 +125,7 @@ def test_short_work_says_nothing_and_no_work_is_all_done(clock: Clock, capsys: p
 
 
 @pytest.mark.parametrize(
-    ("seconds", "pace"), [(2, ", 1/s"), (4, ", 30/min"), (60, ", 2/min"), (120, ", 1/min"), (600, "")]
+    ("seconds", "pace"), [(2, ", 1/s"), (2.1, ", 1/s"), (4, ", 30/min"), (60, ", 2/min"), (120, ", 1/min"), (600, "")]
 )
 def test_slow_work_is_counted_by_the_minute_and_very_slow_work_not_at_all(
     seconds: float, pace: str, clock: Clock, capsys: pytest.CaptureFixture[str]

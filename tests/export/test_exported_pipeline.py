@@ -308,7 +308,9 @@ def card_of(trees: Path, **changed: Any) -> str:
 
 def test_a_card_says_what_its_additivity_error_is_and_where_there_is_none(trees: Path) -> None:
     worst = {"package": 38.8, "dram": 0.3}
-    assert "by 38.80 W, mean over windows of package, the worst component.\n" in card_of(trees, additivity_error=worst)
+    assert "by 38.80 W on average over windows, for package, the worst component.\n" in card_of(
+        trees, additivity_error=worst
+    )
     unknown = card_of(trees, additivity_error=None)
     assert "is not known, since no window of the data has two containers.\n" in unknown
     assert "differs from what it says of their node" not in unknown
