@@ -98,11 +98,18 @@ class Progress:
         rate = self._done / max(now - self._started, 1e-9)
         percent = 100 * self._done / self._total if self._total else 100.0
         say(
-            f"{self._what}: {percent:.0f} % ({self._done:,.0f} of {self._total:,.0f} {self._unit},"
-            f" {rate:,.0f}/s){' ' + note if note else ''}",
+            f"{self._what}: {percent:.0f} % ({self._done:,.0f} of {self._total:,.0f} {self._unit}{_pace(rate)})"
+            f"{' ' + note if note else ''}",
             percent=round(percent, 1),
-            rate=round(rate, 1),
+            rate=round(rate, 3),
         )
+
+
+def _pace(rate: float) -> str:
+    """What is done in a second, or in a minute where that is less than one; nothing where that is too."""
+    if rate >= 0.95:  # not 57/min and more
+        return f", {rate:,.0f}/s"
+    return f", {60 * rate:.0f}/min" if 60 * rate >= 1 else ""
 
 
 @contextmanager

@@ -121,7 +121,19 @@ def test_short_work_says_nothing_and_no_work_is_all_done(clock: Clock, capsys: p
     with progress("query", 0, "requests") as shown:
         clock.now += 6
         shown.advance(0)
-    assert capsys.readouterr().out == "query: 100 % (0 of 0 requests, 0/s)\n"
+    assert capsys.readouterr().out == "query: 100 % (0 of 0 requests)\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pace"), [(2, ", 1/s"), (2.1, ", 1/s"), (4, ", 30/min"), (60, ", 2/min"), (120, ", 1/min"), (600, "")]
+)
+def test_slow_work_is_counted_by_the_minute_and_very_slow_work_not_at_all(
+    seconds: float, pace: str, clock: Clock, capsys: pytest.CaptureFixture[str]
+):
+    with progress("train", 44, "fits", every=1) as shown:
+        clock.now += seconds
+        shown.advance(2)
+    assert capsys.readouterr().out == f"train: 5 % (2 of 44 fits{pace})\n"
 
 
 def test_progress_for_machines_has_percent_and_rate_as_numbers(clock: Clock, capsys: pytest.CaptureFixture[str]):

@@ -11,6 +11,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from kepler_train import __version__
+from kepler_train.export.standings import of_component
 from kepler_train.models.hull import Hull
 from kepler_train.train.baselines import title
 from kepler_train.train.judged import Coded, HeldOut
@@ -28,9 +29,7 @@ def write_card(folder: Path, metadata: Mapping[str, Any], held_out: HeldOut) -> 
     content = _environment().get_template(CARD).render(
         about=metadata,
         figures=metadata["figures"],
-        trivial={
-            title(name, metadata.get("previous", {})): figures for name, figures in metadata.get("trivial", {}).items()
-        },
+        lines=list(_lines(metadata)),
         protocols=protocols,
         farthest=farthest,
         ranges=ranges(metadata.get("hull", {})),
@@ -41,6 +40,14 @@ def write_card(folder: Path, metadata: Mapping[str, Any], held_out: HeldOut) -> 
     )  # fmt: skip
     (folder / CARD).write_text(content, encoding="utf-8")
     (folder / PICTURE).write_text(picture(held_out, farthest), encoding="utf-8")
+
+
+def _lines(metadata: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
+    """Every component with its figures by protocol, and after it the trivial models of it in italics."""
+    for component in metadata["figures"][Protocol.BLOCKED]:
+        yield component, of_component(component, metadata["figures"])
+        for name, figures in metadata.get("trivial", {}).items():
+            yield f"*{component}: {title(name, metadata, [component])}*", of_component(component, figures)
 
 
 def ranges(hulls: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
@@ -89,9 +96,25 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["figure"] = _figure
+    environment.filters |= {"figure": _figure, "error": _error, "energy": _energy}
     return environment
 
 
 def _figure(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:z,.{digits}f}"  # z: no -0.00
+
+
+def _error(figures: Mapping[str, Any]) -> str:
+    """The mean error (W), and its share of measured power where there is one."""
+    share = "" if figures["mape"] is None else f" ({_figure(figures['mape'], 1)} %)"
+    return f"{_figure(figures['mae'])}{share}"
+
+
+def _energy(figures: Mapping[str, Any]) -> str:
+    """The workload whose energy is farthest off, and by how much."""
+    off = figures["energy_error"]
+    if off is None:
+        return "–"
+    size = _figure(abs(off), 1)
+    way = "" if float(size.replace(",", "")) == 0 else " too high" if off > 0 else " too low"
+    return f"{figures['energy_worst_workload']}: {size} %{way}"

@@ -13,7 +13,9 @@ from kepler_train import __version__
 from kepler_train.catalog.node_attributes import NodeAttributes
 from kepler_train.events import warn
 from kepler_train.export.card import CARD, PICTURE, write_card
+from kepler_train.export.error_tables import error_report, error_tables
 from kepler_train.export.overview import ARGUMENTS
+from kepler_train.export.standings import Evaluation
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, WEIGHTS, write_json
@@ -56,8 +58,8 @@ def pickle_model(folder: Path) -> None:
         warn(f"{folder.name} has no pickles: {reason}.")
 
 
-def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write what describes the pipeline: its metadata, its arguments, its machine, a table of models by output type.
+def export_pipeline(home: Path, spec: RunSpec, isolator: str, evaluation: Evaluation) -> None:
+    """Write what describes the pipeline: its metadata, its arguments, its machine, tables of the models that pass.
 
     `isolator` is the one that was used, which `auto` does not say.
     """
@@ -66,8 +68,8 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[s
         "name": spec.pipeline,
         "isolator": isolator,
         "extractor": spec.extractor,
-        "abs_trainers": spec.abs_trainers,
-        "dyn_trainers": spec.dyn_trainers,
+        "abs_trainers": spec.abs_trainers if "AbsPower" in spec.output_types else [],
+        "dyn_trainers": spec.dyn_trainers if "DynPower" in spec.output_types else [],
         "metric_type": "vm_metrics" if spec.vm_train else "counter",
         "init_time": start,
         "last_update_time": end,
@@ -78,15 +80,16 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, passing: Mapping[s
     (home / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
     (home / ARGUMENTS).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     _write_node_type(home, spec)
-    tables = _tables(spec, passing)
+    passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
+    tables = error_tables(passing, spec.node_type)
     for name, rows in tables.items():
         with (home / f"{name}_model_metadata.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
     (home / "error_report").mkdir()
-    report = "\n".join(_section(name, rows) for name, rows in tables.items())
-    (home / "error_report" / f"node_type_{spec.node_type}.md").write_text(report, encoding="utf-8")
+    report = home / "error_report" / f"node_type_{spec.node_type}.md"
+    report.write_text(error_report(tables, evaluation), encoding="utf-8")
 
 
 def _write_node_type(home: Path, spec: RunSpec) -> None:
@@ -96,26 +99,3 @@ def _write_node_type(home: Path, spec: RunSpec) -> None:
     if len(machine.unknown()) < len(machine.attributes()):
         members = [spec.machine_id] if spec.machine_id else []
         write_json(home / NODE_TYPES, {str(spec.node_type): {"attrs": machine.attributes(), "members": members}})
-
-
-def _tables(spec: RunSpec, passing: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The blocked errors of models by `<source>_<output type>`, the best first."""
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for part, verdict in passing.items():
-        source, output_type, group, trainer = part.split("/")
-        row = {"model_name": f"{trainer}_{spec.node_type}", "feature_group": group}
-        row |= {"mae": verdict["mae"], "mape": verdict["mape"]}
-        for component, figures in verdict["figures"][Protocol.BLOCKED].items():
-            row |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
-        tables.setdefault(f"{source}_{output_type}", []).append(row)
-    return {name: sorted(rows, key=lambda row: float(row["mae"])) for name, rows in tables.items()}
-
-
-def _section(name: str, rows: list[dict[str, Any]]) -> str:
-    """A table of errors in Markdown: MAE in W, MAPE in %."""
-    lines = [list(rows[0]), ["---"] * len(rows[0])]
-    lines += [
-        [f"{value:.2f}" if isinstance(value, float) else str(value or "–") for value in row.values()] for row in rows
-    ]
-    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    return f"# {name.replace('_', ' ')}\n\nHeld out in blocks of time: mae in W, mape in %.\n\n{table}"

@@ -10,14 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kepler_train import __version__
 from kepler_train.export.pictures import PLOT, error_map_name, pictured, power_curve_name
-from kepler_train.export.standings import Standing, Table, best_parts, tables
+from kepler_train.export.standings import Standing, Table, best_parts, in_groups, tables
 from kepler_train.isolate.outcome import Isolation
+from kepler_train.models.sharing import ADDITIVE
 from kepler_train.spec import RunSpec
 from kepler_train.train.protocols import FORWARD, Protocol
 
 REPORT = "README.md"
-# What is said of DynPower models whose containers add up by construction.
-_ADDITIVE = "additive"
 # Rows of a table that everybody sees; the others open on a click.
 _SHOWN = 8
 # Absolute error in W and share of measured power, by these, in the order of the columns.
@@ -51,7 +50,7 @@ def write_report(file: Path, spec: RunSpec, evaluation: Mapping[str, Any], isola
         apart={
             part: models[part]["training"]
             for part in models
-            if models[part]["training"].get("attribution", _ADDITIVE) != _ADDITIVE
+            if models[part]["training"].get("attribution", ADDITIVE) != ADDITIVE
         },
         tables=standings,
         best=[_in_short(part, standings) for part in best_parts(evaluation)],
@@ -81,9 +80,8 @@ def _in_short(part: str, standings: list[Table]) -> str:
     source, output_type, group, trainer = part.split("/")
     table = next(one for one in standings if (one.source, one.output_type) == (source, output_type))
     own = next(row for row in table.rows if (row.trainer, row.group) == (trainer, group) and not row.trivial)
-    # One that is not the same for all groups stands there for the others too.
-    beside = {row.trainer: row for of in ("", group) for row in table.rows if row.trivial and row.group == of}
-    others = "; ".join(f"*{name}* {_error(row.farthest, ' W')}" for name, row in beside.items())
+    beside = (row for row in table.rows if row.trivial and group in row.groups)
+    others = "; ".join(f"*{row.trainer}* {_error(row.farthest, ' W')}" for row in beside)
     where = "under unseen load" if Protocol.WORKLOAD in own.figures else "in blocks of time"
     return (
         f"**{output_type} of {source}**: {trainer} on {group}, {table.component} {_error(own.farthest, ' W')} {where}"
@@ -91,15 +89,21 @@ def _in_short(part: str, standings: list[Table]) -> str:
     )
 
 
-def _line(row: Standing) -> str:
-    """A model as the cells of its line."""
+def _line(row: Standing, table: Table) -> str:
+    """A model as the cells of its line in a table."""
     far, interval = row.farthest, row.interval
     name = f"*{row.trainer}*" if row.trivial else row.trainer
     idle = row.figures[Protocol.BLOCKED]["idle_bias"]
-    cells = [name, row.group or "all"]
+    cells = [name, in_groups(row.groups, table.groups)]
     cells += [_error(row.figures[protocol]) if protocol in row.figures else "–" for protocol in _NAMES]
-    cells += [_figure(far["p95"]), f"{_figure(far['worst_workload_mae'])} ({far['worst_workload']})"]
-    cells += [f"{far['energy_error']:+.1f} % ({far['energy_worst_workload']})" if far["energy_worst_workload"] else "–"]
+    cells += [
+        _figure(far["rmse"]),
+        _figure(far["p95"]),
+        f"{_figure(far['worst_workload_mae'])} ({far['worst_workload']})",
+    ]
+    cells += [
+        f"{far['energy_error']:+z.1f} % ({far['energy_worst_workload']})" if far["energy_worst_workload"] else "–"
+    ]
     cells += [f"{idle:+z.2f}" if idle is not None else "–"]
     if interval:
         covered = "–" if interval["coverage"] is None else f"{100 * interval['coverage']:.0f} %"

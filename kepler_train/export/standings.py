@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kepler_train.train.baselines import title
@@ -14,14 +14,22 @@ Evaluation = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Standing:
-    """One model in a table: its figures by protocol, its interval where it has one, and whether it is published."""
+    """One model in a table: its figures by protocol, its interval where it has one, and whether it is published.
 
-    group: str
+    A trained model is of one group; a trivial one may be the same for several.
+    """
+
+    groups: tuple[str, ...]
     trainer: str
     figures: Mapping[str, Mapping[str, Any]]
     interval: Mapping[str, Any] = field(default_factory=dict)
     trivial: bool = False
     passes: bool = True
+
+    @property
+    def group(self) -> str:
+        """The group, or the first of several."""
+        return self.groups[0]
 
     @property
     def farthest(self) -> Mapping[str, Any]:
@@ -37,6 +45,11 @@ class Table:
     output_type: str
     component: str
     rows: list[Standing]
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups of the trained models."""
+        return list(dict.fromkeys(row.group for row in self.rows if not row.trivial))
 
     @property
     def name(self) -> str:
@@ -60,13 +73,16 @@ def tables(evaluation: Evaluation) -> list[Table]:
         source, output_type, group, trainer = part.split("/")
         for component in verdict["figures"][Protocol.BLOCKED]:
             interval = verdict["training"].get("interval", {}).get(component, {})
-            row = Standing(group, trainer, _of(component, verdict["figures"]), interval, passes=verdict["passes"])
+            row = Standing(
+                (group,), trainer, of_component(component, verdict["figures"]), interval, passes=verdict["passes"]
+            )
             found.setdefault((source, output_type, component), []).append(row)
     for family, trivial in evaluation["baselines"].items():
         source, output_type, group = family.split("/")
         for name, figures in trivial.items():
             for component in figures[Protocol.BLOCKED]:
-                row = Standing(group, _name(name, family, evaluation), _of(component, figures), trivial=True)
+                label = title(name, about_family(evaluation, family), [component])
+                row = Standing((group,), label, of_component(component, figures), trivial=True)
                 _add_once(found[source, output_type, component], row)
     ordered = {key: sorted(rows, key=lambda row: float(row.farthest["mae"])) for key, rows in found.items()}
     return [Table(*key, rows) for key, rows in ordered.items()]
@@ -91,19 +107,27 @@ def best_parts(evaluation: Evaluation) -> list[str]:
     return sorted(best.values())
 
 
-def _of(component: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+def of_component(component: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of one component by protocol."""
     return {protocol: by_component[component] for protocol, by_component in figures.items()}
 
 
-def _name(name: str, family: str, evaluation: Evaluation) -> str:
+def about_family(evaluation: Evaluation, family: str) -> Mapping[str, Any]:
+    """What is known of the training of a source, output type and group, by the first of its models."""
     of_family = (verdict for part, verdict in evaluation["models"].items() if part.startswith(f"{family}/"))
-    return title(name, next(iter(of_family))["training"].get("previous", {}))
+    about: Mapping[str, Any] = next(of_family)["training"]
+    return about
+
+
+def in_groups(groups: Collection[str], every: Collection[str]) -> str:
+    """Groups as a cell of a table that has models of `every` group."""
+    return "all" if len(groups) > 1 and set(groups) >= set(every) else ", ".join(groups)
 
 
 def _add_once(rows: list[Standing], row: Standing) -> None:
-    """A trivial model is mostly the same for all groups, and then stands there once, of no group."""
+    """A trivial model is mostly the same for all groups, and then stands there once."""
     for number, other in enumerate(rows):
         if other.trivial and (other.trainer, other.figures) == (row.trainer, row.figures):
-            rows[number] = Standing("", other.trainer, other.figures, trivial=True)
+            rows[number] = replace(other, groups=(*other.groups, *row.groups))
             return
     rows.append(row)

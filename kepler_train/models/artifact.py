@@ -6,7 +6,7 @@
 | `<model name>.json` | for each component its features, its file and how that is read |
 | `<component>.json`, `.skops` | the model of a component |
 | `<component>.onnx` | the same as a graph: `graphs` |
-| `weight.json` | what Kepler reads directly, where it has such a model |
+| `weight.json` | linear models and curves as Kepler reads them directly, boosters for other clients |
 | `SHA256SUMS` | what every other file must hold |
 
 Reading executes nothing.

@@ -1,4 +1,7 @@
-"""Kepler's weight file: what Kepler 0.6 to 0.9 reads directly, and the watts that it makes of it."""
+"""Kepler's weight file: linear models and curves as Kepler 0.6 to 0.9 reads them, and the watts it makes of them.
+
+Boosters are in such a file too, for clients of the earlier model server: Kepler's own code has no trees.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The content of the file; None when a component is of a kind that Kepler does not have.
+    """The content of the file; None when a component is of a kind that it has no form for.
 
     Without `model_name` Kepler takes a curve for a linear model, or panics.
     """

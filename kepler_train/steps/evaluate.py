@@ -21,10 +21,12 @@ from kepler_train.workspace import Figures, Inputs, failures
 EVALUATION = "evaluation.json"
 # What a model's metadata say of its training that the report shows beside the errors.
 _OF_TRAINING = (
+    "output_type",
     "rows",
     "workloads",
     "evaluation",
     "main_features",
+    "trivial_features",
     "notes",
     "interval",
     "chosen",

@@ -19,6 +19,19 @@ from kepler_train.steps.train import HELD_OUT, MODEL
 from kepler_train.train.judged import HeldOut
 from kepler_train.workspace import Figures, Inputs
 
+# Figures of trivial models that stand on a card beside the model's own.
+_SHOWN = (
+    "mae",
+    "mape",
+    "rmse",
+    "p95",
+    "idle_bias",
+    "worst_workload",
+    "worst_workload_mae",
+    "energy_error",
+    "energy_worst_workload",
+)
+
 
 def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Export the models of the run."""
@@ -41,17 +54,17 @@ def export_models(
         held_out = HeldOut.read(trained[part] / HELD_OUT)
         judged = verdict | {"trivial": _trivial(evaluation, part)}
         export_model(trained[part] / MODEL, held_out, home, part, judged, pickles=spec.legacy_pickles)
-    export_pipeline(home, spec, isolation.isolator, passing)
+    export_pipeline(home, spec, isolation.isolator, evaluation)
     draw_pictures(evaluation, lambda part: HeldOut.read(trained[part] / HELD_OUT), home)
     write_report(home / REPORT, spec, evaluation, isolation, run)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}
 
 
 def _trivial(evaluation: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """The mean errors of the trivial models on the rows of a model, by name, protocol and component."""
+    """What the card shows of the trivial models on the rows of a model, by name, protocol and component."""
     return {
         name: {
-            protocol: {component: {error: own[error] for error in ("mae", "mape")} for component, own in found.items()}
+            protocol: {component: {figure: own[figure] for figure in _SHOWN} for component, own in found.items()}
             for protocol, found in figures.items()
         }
         for name, figures in evaluation["baselines"].get(part.rpartition("/")[0], {}).items()

@@ -97,6 +97,6 @@ def train_one(
         metadata["attribution"] = ADDITIVE if trainer.additive else spec.attribution
         if not trainer.additive:
             metadata["sharing"] = sharing(data, spec.attribution, group)
-        figures["additivity_error"] = max(errors.values())
+        figures["additivity_error"] = max(errors.values()) if errors else None
     save_model(model, out / MODEL, metadata, rows)
     return figures

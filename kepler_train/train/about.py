@@ -14,6 +14,7 @@ from kepler_train.isolate.attribution import rule_weights
 from kepler_train.isolate.containers import adds_up
 from kepler_train.models import PowerModel
 from kepler_train.spec import RunSpec
+from kepler_train.train.baselines import cpu_time_feature
 from kepler_train.train.protocols import BLOCK, gap_of
 from kepler_train.train.rows import TrainingRows
 from kepler_train.train.subsample import subsample_note
@@ -21,7 +22,7 @@ from kepler_train.train.trainer import Trainer
 
 
 def about_rows(data: TrainingRows, trainer: Trainer, spec: RunSpec) -> dict[str, Any]:
-    """The window, workloads with their rows, how rows are held out, what stands for load, and notes for the reader."""
+    """The window, workloads with their rows, how rows are held out, what stands for load, notes for the reader."""
     constant = {name: float(own.y[0]) for name, own in data.sets.items() if np.ptp(own.y) == 0}
     notes = [f"{name} is {watts:g} W in every row: there is nothing to learn of it" for name, watts in constant.items()]
     if all(name.startswith(BLOCK) for name in data.workloads):
@@ -43,6 +44,7 @@ def about_rows(data: TrainingRows, trainer: Trainer, spec: RunSpec) -> dict[str,
             "gap_windows": gap_of(len(data.rows), spec.folds, trainer.lags),
             "window_seconds": data.window_seconds,
         },
+        "trivial_features": {name: cpu_time_feature(data.rows, own) for name, own in data.sets.items()},
         "main_features": {name: own.features[own.main] for name, own in data.sets.items()},
         "notes": notes,
     }

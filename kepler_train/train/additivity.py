@@ -2,7 +2,7 @@
 
 Additivity error = mean over windows of |Σ_c f(x_c) − f(Σ_c x_c)|, in W, for each component. It is measured on `WINDOWS`
 windows evenly spread over the time, or on fewer that have about `ROWS` rows of containers together: some trainers need
-longer for half a million containers than for training.
+longer for half a million containers than for training. Where no window has two containers there is no figure.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ WINDOWS, ROWS = 100, 4000
 _BATCH = 1 << 16  # rows that are read at once
 
 
-def additivity_error(model: PowerModel, containers: Path) -> dict[str, float]:
-    """Mean difference (W) between the sum of container predictions and the prediction for their sum."""
+def additivity_error(model: PowerModel, containers: Path) -> dict[str, float] | None:
+    """Mean difference (W) between the sum of container predictions and the prediction for their sum.
+
+    None where no window has several containers: frames of earlier tools may have one row for all of them.
+    """
     rows = _spread(containers, containers.stat().st_mtime_ns)
-    if not len(rows.window):  # no container, nothing to add up
-        return dict.fromkeys(model.components, 0.0)
+    if np.bincount(rows.window).max(initial=0) < 2:
+        return None
     parts = model.watts({name: rows.columns[name] for name in model.features})
     expected = model.watts({name: rows.added_up(name) for name in model.features})
     return {

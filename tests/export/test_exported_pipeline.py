@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,8 +22,9 @@ from kepler_train.collect.decoding import Samples
 from kepler_train.collect.machine import MachineSpec
 from kepler_train.collect.samples import schema, table, window_of
 from kepler_train.collect.schedule import Schedule
+from kepler_train.export.card import write_card
 from kepler_train.export.database import copy_pipeline, held_out_errors
-from kepler_train.export.layout import export_model
+from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.report import write_report
 from kepler_train.isolate.isolation import isolated_node
 from kepler_train.isolate.outcome import ISOLATION, Isolation
@@ -187,6 +189,32 @@ def test_the_pipeline_describes_itself(work: Path, evaluation: dict[str, dict[st
         assert f"| {row['model_name']} | Basic | {figures} |" in report
 
 
+def test_trivial_models_stand_in_the_error_report_and_not_in_the_tables_for_tools(work: Path) -> None:
+    trivial = json.loads((work / "scratch/evaluate/evaluation.json").read_text())["baselines"]
+    sections = (work / "mine/error_report/node_type_2.md").read_text().split("# ")[1:]
+    named = {section.splitlines()[0]: section.splitlines() for section in sections}
+    assert named
+    for output_type, line in (("AbsPower", "idle + linear in CPU time"), ("DynPower", "linear in CPU time")):
+        lines = named.get(f"{SOURCE} {output_type}", [])
+        for name, title in (("mean", "the mean power"), ("cpu_time", line)) if lines else ():
+            blocked = trivial[f"{SOURCE}/{output_type}/Basic"][name]["blocked"]
+            errors = max(own["mae"] for own in blocked.values()), max(own["mape"] for own in blocked.values())
+            (row,) = [line for line in lines if line.startswith(f"| *{title}* | Basic |")]
+            assert row.split(" | ")[2:4] == [f"{error:.2f}" for error in errors]
+    assert "*" not in "".join(file.read_text() for file in (work / "mine").glob("*_model_metadata.csv"))
+
+
+def test_a_pipeline_names_the_trainers_of_the_output_types_that_were_asked_for(work: Path, tmp_path: Path) -> None:
+    spec = RunSpec.model_validate_json((work / "mine/train_arguments.json").read_bytes())
+    nothing: dict[str, Any] = {"models": {}, "baselines": {}}
+    for asked, trainers in (["AbsPower"], (spec.abs_trainers, [])), (["DynPower"], ([], spec.dyn_trainers)):
+        home = tmp_path / asked[0]
+        home.mkdir()
+        export_pipeline(home, spec.model_copy(update={"output_types": asked}), "none", nothing)
+        metadata = json.loads((home / "metadata.json").read_text())
+        assert (metadata["abs_trainers"], metadata["dyn_trainers"]) == trainers
+
+
 def test_the_report_has_a_line_for_each_model_and_component_beside_trivial_ones(
     work: Path, evaluation: dict[str, dict[str, object]]
 ) -> None:
@@ -199,8 +227,9 @@ def test_the_report_has_a_line_for_each_model_and_component_beside_trivial_ones(
             assert tables[f"{output_type} of {source}: {component}"].count(f"\n| {trainer} | {group} |") == 1
         line = next(line for line in report.splitlines() if line.startswith(f"| {part} |"))
         assert line.count("|") == (4 if verdict["passes"] else 5)  # what is refused has a reason
-    for section in tables.values():
-        for trivial in ("the mean power", "idle + linear in CPU time"):
+    for name, section in tables.items():
+        line = "idle + linear in CPU time" if name.startswith("AbsPower") else "linear in CPU time"
+        for trivial in ("the mean power", line):
             assert section.count(f"\n| *{trivial}* | Basic |") == 1
         head, *lines = [line for line in section.splitlines() if line.startswith("| ")][:5]
         assert {line.count("|") for line in lines} == {head.count("|")}
@@ -238,13 +267,91 @@ def test_every_model_has_a_card_with_its_figures_and_limits(work: Path) -> None:
             assert f"| {component} | {cells} | {errors[2]['rmse']:.2f} | {errors[2]['p95']:.2f} |" in card
             trivial = [metadata["trivial"]["mean"][str(protocol)][component] for protocol in Protocol]
             cells = " | ".join(f"{own['mae']:.2f} ({own['mape']:.1f} %)" for own in trivial)
-            assert f"| *{component}: the mean power* | {cells} |" in card
+            far = f"{trivial[2]['rmse']:.2f} | {trivial[2]['p95']:.2f} | {trivial[1]['idle_bias']:.2f}"
+            worst = f"{trivial[2]['worst_workload']}: {trivial[2]['worst_workload_mae']:.2f} W"
+            assert f"| *{component}: the mean power* | {cells} | {far} | {worst} | " in card
             assert f"| {component}.onnx | " in card
         rows = ", ".join(f"{name} {own['package']['rows']}" for name, own in metadata["figures"].items())
         assert f"Rows behind each figure: {rows}." in card
         for words in ("m5, node type 2, processor intel_xeon, cores 16, chips 2", "2026-11-14T", "| cpu_cycles | "):
             assert words in card
         assert all(f"{name} ({rows} rows)" in card for name, rows in metadata["workloads"].items())
+
+
+@pytest.fixture(scope="module")
+def trees(work: Path, evaluation: dict[str, dict[str, object]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """DynPower by boosted trees, exported as if it passed the gate."""
+    part, home = f"{SOURCE}/DynPower/Basic/XgboostFitTrainer", tmp_path_factory.mktemp("trees")
+    held_out = HeldOut.read(work / "scratch/train" / part / "held_out.parquet")
+    export_model(work / "scratch/train" / part / "model", held_out, home, part, evaluation[part])
+    return home / f"{part}_2"
+
+
+def card_of(trees: Path, **changed: Any) -> str:
+    """The card where the metadata say something else."""
+    held_out = HeldOut.of(
+        pd.DataFrame(
+            {
+                "time": pd.to_datetime(["2026-11-14"], utc=True),
+                "node": "a",
+                "workload": "cpu",
+                "protocol": "leave-one-workload-out",
+                "component": "package",
+                "measured": 50.0,
+                "predicted": 49.0,
+            }
+        )
+    )
+    write_card(trees, json.loads((trees / "metadata.json").read_text()) | changed, held_out)
+    return (trees / "model_card.md").read_text()
+
+
+def test_a_card_says_what_its_additivity_error_is_and_where_there_is_none(trees: Path) -> None:
+    worst = {"package": 38.8, "dram": 0.3}
+    assert "by 38.80 W on average over windows, for package, the worst component.\n" in card_of(
+        trees, additivity_error=worst
+    )
+    unknown = card_of(trees, additivity_error=None)
+    assert "is not known, since no window of the data has two containers.\n" in unknown
+    assert "differs from what it says of their node" not in unknown
+
+
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        (12.34, "cpu: 12.3 % too high"),
+        (-3.4, "cpu: 3.4 % too low"),
+        (-0.04, "cpu: 0.0 %"),
+        (None, "–"),
+    ],
+)
+def test_a_card_says_how_far_off_energy_is_and_which_way(trees: Path, off: float | None, words: str) -> None:
+    figures = json.loads((trees / "metadata.json").read_text())["figures"]
+    figures["leave-one-workload-out"]["dram"] |= {
+        "energy_error": off,
+        "energy_worst_workload": None if off is None else "cpu",
+    }
+    (line,) = [
+        line for line in card_of(trees, figures=figures).splitlines() if line.startswith("| dram | ") and "W |" in line
+    ]
+    assert line.endswith(f" W | {words} |")
+
+
+def test_an_error_without_a_share_has_no_empty_brackets_on_a_card(trees: Path) -> None:
+    figures = json.loads((trees / "metadata.json").read_text())["figures"]
+    for of_protocol in figures.values():
+        of_protocol["dram"] |= {"mae": 0.25, "mape": None}
+    assert "| dram | 0.25 | 0.25 | 0.25 | 0.25 |" in card_of(trees, figures=figures)
+
+
+def test_a_card_calls_a_line_by_the_feature_that_stands_for_the_load(trees: Path) -> None:
+    figures = json.loads((trees / "metadata.json").read_text())["figures"]
+    features = dict.fromkeys(("package", "core", "uncore"), "cpu_instructions") | {"dram": "cache_miss"}
+    dyn = card_of(trees, trivial={"cpu_time": figures}, trivial_features=features)
+    assert dyn.count("| *package: linear in cpu_instructions* |") == dyn.count("| *dram: linear in cache_miss* |") == 1
+    features = dict.fromkeys(figures["blocked"], "bpf_cpu_time_ms")
+    of_node = card_of(trees, trivial={"cpu_time": figures}, trivial_features=features, output_type="AbsPower")
+    assert "| *package: idle + linear in CPU time* |" in of_node
 
 
 def test_the_example_of_a_card_runs_as_it_stands(work: Path) -> None:

@@ -110,14 +110,14 @@ def test_a_map_has_the_error_of_every_model_in_blocks_and_under_unseen_load(
 ) -> None:
     def standing(trainer: str, group: str, blocked: float, unseen: float, passes: bool = True) -> Standing:
         figures = {"blocked": {"mae": blocked, "mean_power": 60.0}, "leave-one-workload-out": {"mae": unseen}}
-        return Standing(group, trainer, figures, passes=passes)
+        return Standing((group,), trainer, figures, passes=passes)
 
     models = [
         standing("Line", "Basic", 3.0, 4.25),
         standing("Line", "BPFOnly", 123.4, 45678.9),
         standing("Forest", "Basic", 1.0, 9.5),
         standing("Forest", "BPFOnly", 0.5, 1.75, passes=False),  # the least error, and not published
-        Standing("", "the mean power", {"blocked": {"mae": 20.0, "mean_power": 60.0}}, trivial=True),
+        Standing(("BPFOnly",), "the mean power", {"blocked": {"mae": 20.0, "mean_power": 60.0}}, trivial=True),
     ]
     plot_error_map([Table("acpi", "AbsPower", "platform", models)], tmp_path / "map.png")
     figures = {text: (colour, bold) for _, text, _, _, colour, bold in words[0][:-1]}

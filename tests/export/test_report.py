@@ -33,6 +33,8 @@ def held_out(error: float, load: str = "cpu") -> HeldOut:
 
 def evaluation(spec: RunSpec, errors: dict[str, float], load: str = "cpu") -> dict[str, Any]:
     about = {
+        "output_type": "AbsPower",
+        "trivial_features": {"package": "bpf_cpu_time_ms"},
         "rows": 20,
         "workloads": {load: 10, "vm": 10},
         "evaluation": {"folds": 5, "gap_windows": 4, "window_seconds": 3.0},
@@ -72,7 +74,7 @@ def test_the_best_comes_first_and_a_model_that_is_worse_than_the_mean_comes_afte
         "| Poor",
     ]
     good = next(line for line in lines if line.startswith("| Good |"))
-    assert "| 1.00 (2.0 %) |" in good
+    assert "| 1.00 (2.0 %) | 1.00 | 1.00 | 1.00 (cpu) |" in good  # forward, RMSE, P95, worst load
     assert "| -2.0 % (cpu) |" in good  # 50 W for 30 s, said to be 49
 
 
@@ -113,6 +115,41 @@ def test_in_short_a_trivial_model_stands_once_beside_the_best_as_it_is_on_its_gr
     found["baselines"][FAMILY] = {"mean": all_figures(held_out(7.0), 1.0, "predicted")}
     (short,) = [line for line in written(tmp_path, spec, found) if line.startswith("- **AbsPower of rapl-sysfs**")]
     assert short.endswith("package 1.00 W (2.0 %) under unseen load (*the mean power* 7.00 W (14.0 %))")
+
+
+def test_a_line_in_a_feature_is_called_by_what_stands_for_the_load_and_by_its_groups(
+    tmp_path: Path, spec: RunSpec
+) -> None:
+    found = evaluation(spec, {"Good": 1.0})
+    (model,) = found["models"].values()
+    line, other = (all_figures(held_out(error), 1.0) for error in (5.0, 6.0))
+    features = {"BPFOnly": "bpf_cpu_time_ms", "BPFIRQ": "bpf_cpu_time_ms", "CounterOnly": "cpu_instructions"}
+    found["models"], found["baselines"] = {}, {}
+    for group, feature in features.items():
+        family = FAMILY.replace("AbsPower/BPFOnly", f"DynPower/{group}")
+        about = {"output_type": "DynPower", "trivial_features": {"package": feature}}
+        found["models"][f"{family}/Good"] = model | {"training": model["training"] | about}
+        found["baselines"][family] = {"cpu_time": other if group == "CounterOnly" else line}
+    lines = written(tmp_path, spec, found)
+    trivial = [line.split(" | ")[:2] for line in lines if line.startswith("| *")]
+    assert trivial == [
+        ["| *linear in CPU time*", "BPFOnly, BPFIRQ"],
+        ["| *linear in cpu_instructions*", "CounterOnly"],
+    ]
+
+
+def test_where_no_window_has_two_containers_the_report_does_not_say_that_they_add_up(
+    tmp_path: Path, spec: RunSpec
+) -> None:
+    found = evaluation(spec, {"Trees": 1.0, "Curve": 2.0})
+    measured = {"package": 4.0, "dram": 0.5}
+    for (part, verdict), errors in zip(found["models"].items(), (None, measured), strict=True):
+        about = {"attribution": "proportional", "additivity_error": errors}
+        found["models"][part] = verdict | {"training": verdict["training"] | about}
+    lines = written(tmp_path, spec, found)
+    assert f"| {FAMILY}/Trees | not known | proportional |" in lines
+    assert f"| {FAMILY}/Curve | 4.00 | proportional |" in lines
+    assert any("Where no window has two containers" in line for line in lines)
 
 
 def test_without_a_model_there_is_a_report_without_pictures(tmp_path: Path, spec: RunSpec) -> None:

@@ -87,4 +87,6 @@ def test_a_trainer_that_auto_did_without_is_said_once_and_named_in_the_metadata_
     home = tmp_path / "export/mine"
     assert rf"| FailingTrainer | ValueError: a \| b | {part} |" in (home / REPORT).read_text()
     (card,) = home.rglob("model_card.md")
-    assert r"| trainers that failed and were left out | FailingTrainer (ValueError: a \| b) |" in card.read_text()
+    assert (
+        r"| trainers that failed, left out where they did | FailingTrainer (ValueError: a \| b) |" in card.read_text()
+    )

@@ -47,11 +47,11 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder, run = tmp_path_factory.mktemp("published"), spec(14)
     parts = {part: trained(part, run, folder / "train" / part) for part in (SGD, LINEAR)}
     judge_models(parts, run, folder)
-    models = json.loads((folder / EVALUATION).read_text())["models"]
+    evaluation = json.loads((folder / EVALUATION).read_text())
     (folder / "export").mkdir()
-    for part, verdict in models.items():
+    for part, verdict in evaluation["models"].items():
         export_model(parts[part] / MODEL, HeldOut.read(parts[part] / HELD_OUT), folder / "export", part, verdict)
-    export_pipeline(folder / "export", run, "none", models)
+    export_pipeline(folder / "export", run, "none", evaluation)
     target = open_target(str(folder / "models"))
     version = version_of(folder / "export", run.window[1])
     target.add(folder / "export", "mine", version)

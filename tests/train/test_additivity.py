@@ -44,6 +44,17 @@ def test_of_many_containers_some_windows_are_enough(tmp_path: Path, monkeypatch:
     assert asked == [ROWS, ROWS // 40]
 
 
-@pytest.mark.parametrize("names", [[], ["unattributed"]])
-def test_without_containers_there_is_nothing_to_add_up(names: list[str], tmp_path: Path) -> None:
-    assert additivity_error(model(5.0), containers(20, names, tmp_path / "containers.parquet")) == {"package": 0.0}
+@pytest.mark.parametrize("names", [[], ["unattributed"], ["all containers"], ["x", "unattributed"]])
+def test_without_two_containers_in_a_window_there_is_nothing_to_add_up_and_no_figure(
+    names: list[str], tmp_path: Path
+) -> None:
+    assert additivity_error(model(5.0), containers(20, names, tmp_path / "containers.parquet")) is None
+
+
+def test_windows_of_one_container_count_where_others_have_two(tmp_path: Path) -> None:
+    file = containers(20, ["x", "y"], tmp_path / "containers.parquet")
+    rows = pd.read_parquet(file)
+    rows[(rows["container"] == "x") | (rows["time"] < rows["time"].iloc[20])].to_parquet(
+        file, index=False
+    )  # y goes at half-time
+    assert additivity_error(model(5.0), file) == {"package": pytest.approx(5.0 / 2)}
