@@ -73,7 +73,7 @@ def isolate_from_data(
     given = _read(file, spec)
     columns = chosen_features(given, features, spec.feature_groups[0], spec.thirdparty_metrics)
     machine = o.machine_of(machine_id, o.schedule_of(""))
-    with scratch() as work, whole_file(place) as whole:
+    with scratch() as work, whole_file(place, inputs=[file]) as whole:
         known = known_background(spec, profile, work / "known")
         table = isolate_given(given, spec, columns, known, work, _about(file), machine)
         write_table(table, whole, about_table(work))

@@ -70,6 +70,11 @@ def described(table: pa.Table, about: Mapping[str, Any]) -> pa.Table:
     return table.cast(pa.schema(fields, metadata=metadata))
 
 
+def kind_of(about: Mapping[str, Any]) -> str:
+    """What made a table, by what is known of its rows: a model, an isolator or an extractor; empty where none did."""
+    return next((name for name in ("model", "isolator", "extractor") if name in about), "")
+
+
 def read_about(file: Path) -> dict[str, Any]:
     """What a Parquet file says of its rows; nothing where it was written by something else."""
     text = (pq.read_schema(file).metadata or {}).get(_ABOUT)
