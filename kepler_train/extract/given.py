@@ -6,13 +6,18 @@ A frame has a column of times (`timestamp`, Unix s), features (1/s) and `<compon
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kepler_train.catalog import catalog
+from kepler_train.collect.health.power import MOST_OF_MACHINE
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.extract.table import CONTAINER, TIMESTAMP
@@ -84,6 +89,7 @@ def read_given(file: Path, source: str, machine: str, *, measured: bool = True) 
         | features
         | {column: pd.to_numeric(frame[name], errors="coerce") for name, column in power.items()}
     )
+    _check_watts(rows, power, file)
     if measured:
         rows = _measured(rows, list(power.values()), file)
     if rows.duplicated(["time", "node", "container"]).any():
@@ -93,11 +99,24 @@ def read_given(file: Path, source: str, machine: str, *, measured: bool = True) 
 
 def _read(file: Path) -> pd.DataFrame:
     try:
+        _check_names(file)
         return pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
     except FileNotFoundError:
         raise UserError(f"There is no frame {file}: name a .csv or .parquet file.") from None
     except (ValueError, OSError, pa.ArrowInvalid) as error:
         raise unreadable(file, error) from None
+
+
+def _check_names(file: Path) -> None:
+    """Refuse columns of one name: which of them is meant cannot be told, and pandas would number them."""
+    if file.suffix == ".csv":
+        with file.open(newline="", encoding="utf-8-sig") as content:
+            names = next(csv.reader(content), [])
+    else:
+        names = pq.read_schema(file).names
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise UserError(f"{file} has several columns of one name: {', '.join(twice)}. Leave one of each.")
 
 
 def unreadable(file: Path, error: Exception) -> UserError:
@@ -152,6 +171,17 @@ def _features(frame: pd.DataFrame, labels: list[str]) -> dict[str, pd.Series[flo
         elif alias.feature not in frame.columns:
             found[alias.feature] = numbers * alias.factor
     return found
+
+
+def _check_watts(rows: pd.DataFrame, power: Mapping[str, str], file: Path) -> None:
+    """Refuse power that no machine takes: it is in another unit, or broken."""
+    for name, column in power.items():
+        beyond = rows.loc[rows[column] > MOST_OF_MACHINE, column]
+        if len(beyond):
+            raise DataError(
+                f"{file}: {name} is above {MOST_OF_MACHINE:,.0f} W, which no machine takes, in {len(beyond)} of"
+                f" {len(rows)} rows, and reaches {beyond.max():g} W: check its unit, or leave these rows out."
+            )
 
 
 def _measured(rows: pd.DataFrame, power: list[str], file: Path) -> pd.DataFrame:

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import write_csv
 
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 MODEL = Path("models/mine/rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer_0/metadata.json")
@@ -119,6 +122,30 @@ def test_rows_of_less_than_no_power_are_left_out_and_counted(trained: Callable[.
     assert (code, errors) == (0, [])
     assert any("2 of 120 rows have no power, or less than 0 W, and are left out" in line for line in said)
     assert metadata(tmp_path)["rows"] == 118
+
+
+@pytest.mark.parametrize(
+    ("watts", "said"), [(1e300, "reaches 1e+300 W"), (20_001.0, "reaches 20001 W"), (np.inf, "reaches inf W")]
+)
+def test_power_that_no_machine_takes_is_refused_with_its_column_and_rows(
+    trained: Callable[..., Any], tmp_path: Path, watts: float, said: str
+) -> None:
+    rows = frame()
+    rows.loc[10:55, "package_power"] = watts
+    code, _, errors = trained(rows)
+    assert (code, len(errors)) == (3, 1)
+    assert f"package_power is above 20,000 W, which no machine takes, in 46 of 120 rows, and {said}" in errors[0]
+    assert not list((tmp_path / "models").rglob("*.json"))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_of_one_name_are_refused_and_named(kepler_train: KeplerTrain, tmp_path: Path, suffix: str) -> None:
+    rows, file = frame(), tmp_path / f"rows{suffix}"
+    twice = pa.table([*rows.values.T.tolist(), [1.0] * 120], names=[*rows.columns, "bpf_cpu_time_ms"])
+    write_csv(twice, file) if suffix == ".csv" else pq.write_table(twice, file)
+    code, _, errors = kepler_train("train-from-data", "-i", str(file), "-p", "mine", "--features", "frame")
+    assert (code, len(errors)) == (2, 1)
+    assert errors[0].endswith("has several columns of one name: bpf_cpu_time_ms. Leave one of each.")
 
 
 @pytest.mark.parametrize(
