@@ -61,6 +61,8 @@ def query_samples(name: str) -> Iterator[Path]:
             yield samples
     elif folder.is_dir() and any(folder.glob("*.parquet")):
         yield folder
+    elif folder.suffix in (".csv", ".parquet"):
+        raise UserError(f"There is no frame {folder}: name a .csv or .parquet file.")
     else:
         raise UserError(f"There is no query {folder}: neither a folder of samples nor a kepler_query.json.")
 
