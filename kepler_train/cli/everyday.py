@@ -228,6 +228,7 @@ def train(
         continue_from=continue_from,
     )
     o.check_methods(asked)
+    o.check_continue_from(continue_from)
     home = model_path(pipeline_name)
     with query_samples(query_name) as samples, scratch() as work, whole_folder(home, is_pipeline) as place:
         start, end = window_of(samples)

@@ -25,7 +25,8 @@ from kepler_train.extract.table import CONTAINER, TIMESTAMP
 # A frame without containers is one of everything that ran.
 ALL_CONTAINERS = "all containers"
 # Columns of earlier files that are neither features nor power.
-_NO_FEATURES = ("node_type", "Unnamed: 0", "index")
+_NODE_TYPE = "node_type"
+_NO_FEATURES = (_NODE_TYPE, "Unnamed: 0", "index")
 _RATIO = "packge_ratio_"
 # Times after this are no Unix seconds; those in ms are.
 _LATEST = pd.Timestamp("2200-01-01", tz="UTC")
@@ -36,12 +37,16 @@ _LABELS = ["time", "node", "container", "workload"]
 
 @dataclass(frozen=True)
 class Given:
-    """Rows of containers: `time`, `node`, `container`, `workload`, features and `<source>/<component>_power`."""
+    """Rows of containers: `time`, `node`, `container`, `workload`, features and `<source>/<component>_power`.
+
+    `node_types` are those that rows name, NaN for rows that name none where others do.
+    """
 
     rows: pd.DataFrame
     features: list[str]
     power: list[str]
     has_containers: bool
+    node_types: list[float]
 
     def whole(self) -> pd.DataFrame:
         """Rows of nodes, where each row of a container has the power of its whole node."""
@@ -94,7 +99,7 @@ def read_given(file: Path, source: str, machine: str, *, measured: bool = True) 
         rows = _measured(rows, list(power.values()), file)
     if rows.duplicated(["time", "node", "container"]).any():
         raise DataError(f"{file} has several rows of one {'container' if container else 'node'} at one time.")
-    return Given(rows, sorted(features), list(power.values()), container is not None)
+    return Given(rows, sorted(features), list(power.values()), container is not None, _node_types(frame))
 
 
 def _read(file: Path) -> pd.DataFrame:
@@ -138,6 +143,15 @@ def _times(column: pd.Series[float], file: Path) -> pd.Series[pd.Timestamp]:
     if (times > _LATEST).any():
         raise UserError(f"{file}: {column.name} reaches {column.max()}, which is no Unix time in seconds: divide it.")
     return times
+
+
+def _node_types(frame: pd.DataFrame) -> list[float]:
+    """The node types in a frame; earlier tools write -1 for one that is not known."""
+    if _NODE_TYPE not in frame:
+        return []
+    numbers = pd.to_numeric(frame[_NODE_TYPE], errors="coerce")
+    known = numbers.where(numbers >= 0)
+    return [float(number) for number in known.unique()] if known.notna().any() else []
 
 
 def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:

@@ -34,10 +34,11 @@ def unit_of(column: str) -> str:
         return "W"
     own = column.removesuffix("_total")
     counted = next((unit for ending, unit in _ENDINGS.items() if own.endswith(ending)), "1")
-    return f"{counted}/s" if _counts(column) else counted
+    return f"{counted}/s" if counts(column) else counted
 
 
-def _counts(column: str) -> bool:
+def counts(column: str) -> bool:
+    """Whether a column is the rate of a counter, which never falls."""
     known = catalog().of_node(column)
     if known:
         return all(one.kind == "counter" for one in known)

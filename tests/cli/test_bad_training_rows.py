@@ -102,17 +102,21 @@ def test_a_column_with_rows_without_a_value_is_named(
     code, _, errors = trained(rows, *features)
     assert (code, len(errors)) == (3, 1)
     assert errors[0].endswith(
-        "Of 120 rows some have no value: bpf_page_cache_hit in 7. Leave these rows or columns out."
+        "Of 120 rows some hold no number, but nothing, text or infinity: bpf_page_cache_hit in 7."
+        " Leave these rows or columns out."
     )
     assert not list((tmp_path / "models").rglob("*.json"))
 
 
-def test_words_among_the_numbers_of_a_feature_are_values_that_are_missing(trained: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("value", ["many", np.inf])
+def test_words_and_infinity_among_the_numbers_of_a_feature_are_no_numbers(
+    trained: Callable[..., Any], value: object
+) -> None:
     rows = frame().astype({"bpf_page_cache_hit": object})
-    rows.loc[3, "bpf_page_cache_hit"] = "many"
+    rows.loc[3, "bpf_page_cache_hit"] = value
     code, _, errors = trained(rows)
     assert (code, len(errors)) == (3, 1)
-    assert "Of 120 rows some have no value: bpf_page_cache_hit in 1." in errors[0]
+    assert "Of 120 rows some hold no number, but nothing, text or infinity: bpf_page_cache_hit in 1." in errors[0]
 
 
 def test_rows_of_less_than_no_power_are_left_out_and_counted(trained: Callable[..., Any], tmp_path: Path) -> None:
@@ -146,6 +150,17 @@ def test_columns_of_one_name_are_refused_and_named(kepler_train: KeplerTrain, tm
     code, _, errors = kepler_train("train-from-data", "-i", str(file), "-p", "mine", "--features", "frame")
     assert (code, len(errors)) == (2, 1)
     assert errors[0].endswith("has several columns of one name: bpf_cpu_time_ms. Leave one of each.")
+
+
+def test_rates_of_counters_below_0_are_refused_and_of_other_columns_said(trained: Callable[..., Any]) -> None:
+    rows = frame()
+    rows.loc[7:9, "bpf_cpu_time_ms"] = -1.0
+    code, _, errors = trained(rows)
+    assert (code, len(errors)) == (3, 1)
+    assert "Of 120 rows some have rates below 0, though counters never fall: bpf_cpu_time_ms in 3." in errors[0]
+    code, said, errors = trained(frame().assign(degrees=np.arange(120) - 2), "--features", "frame")
+    assert (code, errors) == (0, [])
+    assert any("degrees is below 0 in 2 of 120 rows: that is wrong, unless it is no rate." in line for line in said)
 
 
 @pytest.mark.parametrize(
@@ -185,4 +200,6 @@ def test_a_parquet_file_that_is_none_is_refused_in_one_sentence(
 def test_a_trainer_that_is_not_there_is_asked_about_once(trained: Callable[..., Any]) -> None:
     code, _, errors = trained(frame(), "--trainers", "LinearRegresionTrainer")
     assert (code, len(errors)) == (2, 1)
-    assert errors[0].endswith("There is no trainer 'LinearRegresionTrainer': did you mean 'LinearRegressionTrainer'?")
+    hint = "There is no trainer 'LinearRegresionTrainer': did you mean 'LinearRegressionTrainer'? Known: "
+    assert hint in errors[0]
+    assert errors[0].endswith(", LaggedForestTrainer, auto.")
