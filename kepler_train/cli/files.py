@@ -61,6 +61,11 @@ def query_samples(name: str) -> Iterator[Path]:
             yield samples
     elif folder.is_dir() and any(folder.glob("*.parquet")):
         yield folder
+    elif frame_file(name):
+        raise UserError(
+            f"{folder} is a frame, and a query is wanted: name a folder of samples or a kepler_query.json, or use"
+            " isolate-from-data or train-from-data."
+        )
     elif folder.suffix in (".csv", ".parquet"):
         raise UserError(f"There is no frame {folder}: name a .csv or .parquet file.")
     else:

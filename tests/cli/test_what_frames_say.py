@@ -175,6 +175,14 @@ def test_a_frame_that_is_not_there_is_called_a_frame(typed: Typed, line: str) ->
     assert (code, errors) == (2, [f"error: There is no frame {name}: name a .csv or .parquet file."])
 
 
+@pytest.mark.parametrize("command", ["validate", "extract", "train -p mine"])
+def test_a_frame_where_a_query_is_wanted_is_said_to_be_one(typed: Typed, command: str) -> None:
+    for name in ("rows.csv", "rows"):
+        code, _, errors = typed(f"{command} -i {name}")
+        assert (code, len(errors)) == (2, 1)
+        assert f"{name} is a frame, and a query is wanted: name a folder of samples" in errors[0]
+
+
 @pytest.mark.parametrize("command", ["train-from-data -i rows.csv", "train", "export -o db"])
 def test_a_pipeline_needs_a_name(kepler_train: KeplerTrain, typed: Typed, command: str) -> None:
     code, _, errors = kepler_train(*command.split(), "-p", "")
