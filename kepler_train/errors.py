@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 # A longer list of names hides the hint instead of helping.
-_LISTED = 15
+_LISTED = 25
 
 
 class KeplerTrainError(Exception):

@@ -23,8 +23,8 @@ def test_a_name_like_no_other_has_no_hint_but_the_list():
     assert unknown_name("step", "zzz", ["query", "extract"]) == "There is no step 'zzz'. Known: query, extract."
 
 
-def test_more_than_fifteen_names_are_not_listed():
-    known = [f"name{i}" for i in range(16)]
+def test_more_than_twenty_five_names_are_not_listed():
+    known = [f"name{i}" for i in range(26)]
     assert unknown_name("step", "name3x", known) == "There is no step 'name3x': did you mean 'name3'?"
     assert unknown_name("step", "zzz", known[:15]).endswith(f"Known: {', '.join(known[:15])}.")
 

@@ -228,6 +228,7 @@ def train(
         continue_from=continue_from,
     )
     o.check_methods(asked)
+    o.check_continue_from(continue_from)
     home = model_path(pipeline_name)
     with query_samples(query_name) as samples, scratch() as work, whole_folder(home, is_pipeline) as place:
         start, end = window_of(samples)
@@ -270,6 +271,8 @@ def export(
     if benchmark:
         collected = read_benchmark(named(benchmark, ".json"))[0]
     place = Path(output).expanduser() / pipeline_name
+    if place.exists() and place.samefile(model_path(pipeline_name)):
+        raise UserError(f"{place} is what is read, and is left as it is: choose another folder for the copy.")
     with whole_folder(place, is_pipeline) as folder:
         archives = zip_archives == "true"
         models = copy_pipeline(model_path(pipeline_name), folder, publisher, collected, archives, legacy_pickles)

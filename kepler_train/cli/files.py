@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kepler_train.cli.results import is_like
 from kepler_train.errors import UserError
 
 
@@ -60,6 +61,13 @@ def query_samples(name: str) -> Iterator[Path]:
             yield samples
     elif folder.is_dir() and any(folder.glob("*.parquet")):
         yield folder
+    elif frame_file(name):
+        raise UserError(
+            f"{folder} is a frame, and a query is wanted: name a folder of samples or a kepler_query.json, or use"
+            " isolate-from-data or train-from-data."
+        )
+    elif folder.suffix in (".csv", ".parquet"):
+        raise UserError(f"There is no frame {folder}: name a .csv or .parquet file.")
     else:
         raise UserError(f"There is no query {folder}: neither a folder of samples nor a kepler_query.json.")
 
@@ -83,13 +91,30 @@ def scratch(beside: Path | None = None) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file to write to; it takes the name `path` when all went well."""
+def whole_file(
+    path: Path, replaceable: Callable[[Path], bool] | None = None, inputs: Iterable[Path] = ()
+) -> Iterator[Path]:
+    """A file to write to; it takes the name `path` when all went well, and the place of an earlier result.
+
+    Without `replaceable` a result is told by being like the new one. What is read is never replaced.
+    """
     if path.is_dir():
         raise UserError(f"{path} is a folder: choose another name for the file.")
+    if path.exists():
+        if any(path.samefile(file) for file in inputs):
+            raise UserError(f"{path} is what is read, and is left as it is: choose another name for the output.")
+        if replaceable and not replaceable(path):
+            raise _taken(path)
     with scratch(path) as folder:
-        yield folder / path.name
-        (folder / path.name).replace(path)
+        new = folder / path.name
+        yield new
+        if replaceable is None and path.exists() and not is_like(path, new):
+            raise _taken(path)
+        new.replace(path)
+
+
+def _taken(path: Path) -> UserError:
+    return UserError(f"{path} holds something else and is left as it is: choose another name.")
 
 
 @contextmanager
@@ -97,7 +122,7 @@ def whole_folder(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pa
     """A folder to make; it takes the name `path` when all went well, and the place of an earlier result."""
     there = path.is_dir() and any(path.iterdir())
     if _is_no_name(str(path)) or (there and not replaceable(path)) or (path.exists() and not path.is_dir()):
-        raise UserError(f"{path} holds something else and is left as it is: choose another name.")
+        raise _taken(path)
     with scratch(path) as folder:
         new = folder / path.name
         yield new

@@ -11,7 +11,7 @@ import typer
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, frame_file, model_path, scratch, table_path, whole_file, whole_folder
 from kepler_train.errors import DataError, UserError
-from kepler_train.events import say
+from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
     from kepler_train.extract.given import Given
@@ -38,7 +38,7 @@ def isolate_from_data(
     bg_hints: o.BgHints = "",
     attribution: o.Attribution = "",
     machine_id: o.Machine = "",
-    node_type: o.NodeType = 0,
+    node_type: o.NodeTypeOfFrame = None,
     nodes: o.Nodes = "",
     thirdparty_metrics: o.ThirdParty = "",
 ) -> None:
@@ -49,12 +49,13 @@ def isolate_from_data(
     """
     from kepler_train.cli.isolating import known_background
     from kepler_train.extract.table import write_table
-    from kepler_train.steps.from_data import chosen_features, isolate_given
+    from kepler_train.steps.chosen_features import chosen_features
+    from kepler_train.steps.from_data import isolate_given
     from kepler_train.steps.pipeline import about_table
 
-    spec = o.spec_of(
+    asked = o.spec_of(
         machine_id=machine_id,
-        energy_sources=energy_source,
+        energy_sources=o.source_in_frame(energy_source),
         feature_groups=feature_group,
         output_types="DynPower",
         isolator=isolator,
@@ -66,16 +67,17 @@ def isolate_from_data(
         nodes=nodes,
         thirdparty_metrics=thirdparty_metrics,
     )
-    o.only_one(spec)
-    o.check_methods(spec)
+    o.only_one(asked)
+    o.check_methods(asked)
     place = table_path(output)
     file = _frame_file(frame)
-    given = _read(file, spec)
+    given = _read(file, asked)
+    spec = asked.model_copy(update={"node_type": _node_type(given, node_type)})
     columns = chosen_features(given, features, spec.feature_groups[0], spec.thirdparty_metrics)
     machine = o.machine_of(machine_id, o.schedule_of(""))
-    with scratch() as work, whole_file(place) as whole:
+    with scratch() as work, whole_file(place, inputs=[file]) as whole:
         known = known_background(spec, profile, work / "known")
-        table = isolate_given(given, spec, columns, known, work, _about(file), machine)
+        table = isolate_given(given, spec, columns.columns, known, work, _about(file), machine)
         write_table(table, whole, about_table(work))
     say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
 
@@ -89,27 +91,32 @@ def train_from_data(
     trainers: Annotated[str, typer.Option(help="Trainers, separated by commas, or auto.")] = "",
     features: Features = "group",
     machine_id: o.Machine = "",
-    node_type: o.NodeType = 0,
+    node_type: o.NodeTypeOfFrame = None,
     nodes: o.Nodes = "",
     thirdparty_metrics: o.ThirdParty = "",
+    schedule: o.ScheduleFile = "",
     continue_from: o.ContinueFrom = "",
 ) -> None:
     """Train power models from a frame, judge them, and keep those that pass in MODEL_PATH/<pipeline>.
 
-    AbsPower learns the power of nodes; DynPower needs a frame that `isolate` or `isolate-from-data` wrote.
+    AbsPower learns the power of nodes; DynPower needs a frame that `isolate` or `isolate-from-data` wrote. With a
+    schedule each row has the load of the phase that holds its window.
     """
     from kepler_train.export.database import is_pipeline
+    from kepler_train.export.layout import complete_arguments
     from kepler_train.steps import models_of
     from kepler_train.steps.checkpoints import keep_checkpoints
-    from kepler_train.steps.from_data import chosen_features, train_given
+    from kepler_train.steps.chosen_features import chosen_features
+    from kepler_train.steps.from_data import train_given, with_workloads
     from kepler_train.steps.previous import keep_previous
+    from kepler_train.workspace.manifest import sha256_of
 
     file = _frame_file(frame)
     about = _about(file)
     asked = o.spec_of(
         pipeline=pipeline_name,
         machine_id=machine_id,
-        energy_sources=energy_source,
+        energy_sources=o.source_in_frame(energy_source),
         feature_groups=feature_group,
         output_types=output_type,
         **{"dyn_trainers" if output_type == "DynPower" else "abs_trainers": trainers},
@@ -121,16 +128,31 @@ def train_from_data(
     )
     o.only_one(asked)
     o.check_methods(asked)
+    o.check_continue_from(continue_from)
+    phases = o.schedule_of(schedule)
     given = _read(file, asked)
+    if schedule:
+        given = with_workloads(given, phases, about)
     columns = chosen_features(given, features, asked.feature_groups[0], asked.thirdparty_metrics)
     times = given.rows["time"]
-    spec = asked.model_copy(update={"start": times.min().to_pydatetime(), "end": times.max().to_pydatetime()})
-    machine = o.machine_of(machine_id, o.schedule_of(""))
+    window = {"start": times.min().to_pydatetime(), "end": times.max().to_pydatetime()}
+    spec = asked.model_copy(update=window | {"node_type": _node_type(given, node_type)})
+    machine = o.machine_of(machine_id, phases)
     home = model_path(pipeline_name)
     with scratch() as work, whole_folder(home, is_pipeline) as place:
         keep_checkpoints(spec, str(model_path("")), work / "kept")
         keep_previous(spec, str(model_path("")), work / "kept")
         figures = train_given(given, spec, columns, file.name, work, place.parent, about, machine, work / "kept")
+        complete_arguments(
+            place,
+            {
+                "input": file.name,
+                "input_sha256": sha256_of(file),
+                "features_from": columns.origin,
+                "features": columns.columns,
+                "schedule": Path(schedule).name,
+            },
+        )
         if not figures["models"]:
             raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
     say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")
@@ -151,6 +173,24 @@ def _read(file: Path, spec: RunSpec) -> Given:
     from kepler_train.extract.given import read_given
 
     return read_given(file, spec.energy_sources[0], spec.machine_id)
+
+
+def _node_type(given: Given, asked: int | None) -> int:
+    """The node type that the user names, else the frame; else 0."""
+    numbers = ", ".join(f"{number:g}" for number in given.node_types).replace("nan", "none")
+    if asked is not None:
+        if given.node_types and given.node_types != [asked]:
+            warn(f"Node type {asked} is asked for, where the frame says {numbers}.")
+        return asked
+    if not given.node_types:
+        return 0
+    (first, *others) = given.node_types
+    if others or not first.is_integer():
+        raise UserError(
+            f"The rows of the frame are of node types {numbers}: name the one that is meant by --node-type."
+        )
+    say(f"Node type {numbers}, as the frame says.")
+    return int(first)
 
 
 def _about(file: Path) -> dict[str, Any]:

@@ -77,7 +77,8 @@ def _plot_rows(
 
     phases = o.schedule_of(schedule)
     if frame := frame_file(data):
-        asked = o.spec_of(energy_sources=energy_source, feature_groups=feature_group, output_types=["AbsPower"])
+        source = o.source_in_frame(energy_source)
+        asked = o.spec_of(energy_sources=source, feature_groups=feature_group, output_types=["AbsPower"])
         given = read_given(frame, asked.energy_sources[0], machine_id)
         node = given.summed()
         load = _main_feature(asked, node) if feature_group else given.features[0]

@@ -51,10 +51,15 @@ def machine(
         _show(name, spec)
         if node_types and not add:
             _look_up(data_path(node_types), spec)
-        if output or machine_id:
+        if (output or machine_id) and not _is_input(named(output or machine_id, ".json"), spec_file):
             write_machine(named(output or machine_id, ".json"), spec)
         if add:
             _add(data_path(node_types), machine_id, spec)
+
+
+def _is_input(place: Path, spec_file: str) -> bool:
+    """Whether the spec would be written to where it was read, which has nothing to gain from that."""
+    return bool(spec_file) and place.exists() and place.samefile(named(spec_file, ".json"))
 
 
 def _here(spec_file: str) -> MachineSpec:
@@ -96,12 +101,14 @@ def write_machine(file: Path, machine: MachineSpec) -> None:
     """Write a machine spec, in the place of an earlier one if there is one, never of anything else."""
     from kepler_train.collect.machine_file import machine_text, read_machine
 
-    if file.exists():
+    def is_machine(earlier: Path) -> bool:
         try:
-            read_machine(file)
+            read_machine(earlier)
         except UserError:
-            raise UserError(f"{file} is no machine spec and is left as it is: choose another name.") from None
-    with whole_file(file) as whole:
+            return False
+        return True
+
+    with whole_file(file, is_machine) as whole:
         whole.write_text(machine_text(machine), encoding="utf-8")
     say(f"Wrote {file}.")
 
@@ -133,7 +140,7 @@ def _add(file: Path, machine_id: str, machine: MachineSpec) -> None:
         if joined == index:
             say(f"{machine_id} is already a member of node type {number} in {file}.", node_type=number)
             return
-        with whole_file(file) as whole:
+        with whole_file(file, lambda _: True) as whole:  # what was read is in it
             whole.write_text(joined.text(), encoding="utf-8")
     kind = "node type" if number in index.types else "the new node type"
     say(f"Added {machine_id} to {kind} {number} in {file}.", node_type=number)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kepler_train.errors import UserError
+from kepler_train.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from kepler_train.collect.machine import MachineSpec
@@ -43,11 +43,20 @@ ContinueFrom = Annotated[
     str, typer.Option("--continue-from", help="Pipeline in MODEL_PATH whose earlier models training goes on from.")
 ]
 NodeType = Annotated[int, typer.Option("--node-type", min=0, help="Node type that the machine is of.")]
+NodeTypeOfFrame = Annotated[
+    int | None,
+    typer.Option(
+        "--node-type", min=0, help="Node type that the machine is of; by default what the frame says, else 0."
+    ),
+]
 
 
 def spec_of(**given: Any) -> RunSpec:
     """The spec that the options describe; an option that was not given has the spec's default."""
     from kepler_train.spec import read_spec
+
+    if given.get("pipeline") == "":
+        raise UserError("The pipeline has no name: give one with --pipeline-name.")
 
     return read_spec({name: value for name, value in given.items() if value}, "The options")
 
@@ -71,6 +80,34 @@ def check_methods(spec: RunSpec) -> None:
     plan.check_methods(spec)
     if (spec.target_hints or spec.bg_hints) and spec.isolator != "trainer":
         warn(f"The isolator {spec.isolator} takes no hints: --target-hints and --bg-hints change nothing.")
+
+
+def source_in_frame(name: str) -> str:
+    """The energy source as frames of earlier tools name it, too: their `rapl` is served as rapl-sysfs."""
+    from kepler_train.catalog import catalog
+    from kepler_train.events import say
+
+    if name != "rapl":
+        return name
+    say(f"The energy source {name} is taken for {catalog().served_source(name)}.")
+    return catalog().served_source(name)
+
+
+def check_continue_from(name: str) -> None:
+    """Refuse to go on from a pipeline that is not there: who types its name means one that is."""
+    from kepler_train.cli.files import model_path
+    from kepler_train.export.database import is_pipeline
+    from kepler_train.publish.target import open_target
+
+    if not name:
+        return
+    models = model_path("")
+    published = open_target(str(models))
+    folders = sorted(models.iterdir()) if models.is_dir() else []
+    there = [folder.name for folder in folders if is_pipeline(folder) or published.latest(folder.name)]
+    if name not in there:
+        known = unknown_name("pipeline", name, there) if there else f"There is no pipeline {name!r}, nor any other."
+        raise UserError(f"--continue-from, below {models}: {known}")
 
 
 def schedule_of(name: str) -> Schedule:

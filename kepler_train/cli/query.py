@@ -12,6 +12,7 @@ import typer
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, is_query, named, scratch, whole_file, whole_folder
 from kepler_train.cli.machine import write_machine
+from kepler_train.cli.results import is_query_file
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
 
@@ -65,7 +66,7 @@ def query(
     from datetime import UTC, datetime
 
     from kepler_train.catalog import catalog
-    from kepler_train.collect.benchmark import read_benchmark, write_benchmark
+    from kepler_train.collect.benchmark import is_benchmark, read_benchmark, write_benchmark
     from kepler_train.collect.wanted import every_group
     from kepler_train.steps.plan import plan_window
 
@@ -97,7 +98,7 @@ def query(
     machine = _measured_machine(spec, benchmark_window) if machine_id else None
     written = _query(spec, output, form, step, to_csv, metered=not to_estimate)
     if benchmark:
-        with whole_file(named(benchmark, ".json")) as file:
+        with whole_file(named(benchmark, ".json"), is_benchmark) as file:
             write_benchmark(file, start, end)
     say(f"Wrote {written}.")
     if machine:
@@ -151,7 +152,7 @@ def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool, 
         table = outputs.enter_context(whole_folder(_csv_folder(output), is_csv)) if to_csv else None
         if form is Format.JSON:
             place = named(output, ".json")
-            samples, file = outputs.enter_context(scratch()), outputs.enter_context(whole_file(place))
+            samples, file = outputs.enter_context(scratch()), outputs.enter_context(whole_file(place, is_query_file))
             figures = query_samples(spec, samples, step, metered=metered)
             export_json(samples, file)
         else:

@@ -139,7 +139,7 @@ def _run(session: Session, plan: Plan, path: Path, machine_id: str, node: str) -
 def _writer(path: Path) -> Callable[[Schedule], None]:
     def write(schedule: Schedule) -> None:
         try:
-            with whole_file(path) as file:
+            with whole_file(path, lambda _: True) as file:  # looked at before the first load
                 file.write_text(schedule.model_dump_json(indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             raise UserError(f"The schedule {path} cannot be written: {error.strerror}.") from None

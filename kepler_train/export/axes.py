@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# Says of a picture that it may be drawn again in its place.
+DRAWN_BY = "kepler-train"
+# Where each format names its program.
+_PROGRAM = {".png": "Software", ".svg": "Creator", ".pdf": "Creator"}
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure (inches), without pyplot, which would keep it alive."""
     import matplotlib as mpl
@@ -20,4 +26,4 @@ def new_figure(width: float, height: float) -> Figure:
 
 def save_figure(figure: Figure, file: Path) -> None:
     """Write a figure in the format that the name of its file says."""
-    figure.savefig(file, metadata={"Software": None} if file.suffix == ".png" else None)
+    figure.savefig(file, metadata={_PROGRAM[file.suffix]: DRAWN_BY})

@@ -92,6 +92,12 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, evaluation: Evalua
     report.write_text(error_report(tables, evaluation), encoding="utf-8")
 
 
+def complete_arguments(home: Path, more: Mapping[str, Any]) -> None:
+    """Add to the arguments of a pipeline what its spec does not say."""
+    arguments = json.loads((home / ARGUMENTS).read_text(encoding="utf-8"))
+    (home / ARGUMENTS).write_text(json.dumps(arguments | dict(more), indent=1), encoding="utf-8")
+
+
 def _write_node_type(home: Path, spec: RunSpec) -> None:
     """Write the node type of the models with the machine they were trained on, where it is known."""
     model = next(home.glob(f"*/*/*/*/{METADATA}"), None)

@@ -6,13 +6,18 @@ A frame has a column of times (`timestamp`, Unix s), features (1/s) and `<compon
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kepler_train.catalog import catalog
+from kepler_train.collect.health.power import MOST_OF_MACHINE
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.extract.table import CONTAINER, TIMESTAMP
@@ -20,7 +25,8 @@ from kepler_train.extract.table import CONTAINER, TIMESTAMP
 # A frame without containers is one of everything that ran.
 ALL_CONTAINERS = "all containers"
 # Columns of earlier files that are neither features nor power.
-_NO_FEATURES = ("node_type", "Unnamed: 0", "index")
+_NODE_TYPE = "node_type"
+_NO_FEATURES = (_NODE_TYPE, "Unnamed: 0", "index")
 _RATIO = "packge_ratio_"
 # Times after this are no Unix seconds; those in ms are.
 _LATEST = pd.Timestamp("2200-01-01", tz="UTC")
@@ -31,12 +37,16 @@ _LABELS = ["time", "node", "container", "workload"]
 
 @dataclass(frozen=True)
 class Given:
-    """Rows of containers: `time`, `node`, `container`, `workload`, features and `<source>/<component>_power`."""
+    """Rows of containers: `time`, `node`, `container`, `workload`, features and `<source>/<component>_power`.
+
+    `node_types` are those that rows name, NaN for rows that name none where others do.
+    """
 
     rows: pd.DataFrame
     features: list[str]
     power: list[str]
     has_containers: bool
+    node_types: list[float]
 
     def whole(self) -> pd.DataFrame:
         """Rows of nodes, where each row of a container has the power of its whole node."""
@@ -84,20 +94,34 @@ def read_given(file: Path, source: str, machine: str, *, measured: bool = True) 
         | features
         | {column: pd.to_numeric(frame[name], errors="coerce") for name, column in power.items()}
     )
+    _check_watts(rows, power, file)
     if measured:
         rows = _measured(rows, list(power.values()), file)
     if rows.duplicated(["time", "node", "container"]).any():
         raise DataError(f"{file} has several rows of one {'container' if container else 'node'} at one time.")
-    return Given(rows, sorted(features), list(power.values()), container is not None)
+    return Given(rows, sorted(features), list(power.values()), container is not None, _node_types(frame))
 
 
 def _read(file: Path) -> pd.DataFrame:
     try:
+        _check_names(file)
         return pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
     except FileNotFoundError:
         raise UserError(f"There is no frame {file}: name a .csv or .parquet file.") from None
     except (ValueError, OSError, pa.ArrowInvalid) as error:
         raise unreadable(file, error) from None
+
+
+def _check_names(file: Path) -> None:
+    """Refuse columns of one name: which of them is meant cannot be told, and pandas would number them."""
+    if file.suffix == ".csv":
+        with file.open(newline="", encoding="utf-8-sig") as content:
+            names = next(csv.reader(content), [])
+    else:
+        names = pq.read_schema(file).names
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise UserError(f"{file} has several columns of one name: {', '.join(twice)}. Leave one of each.")
 
 
 def unreadable(file: Path, error: Exception) -> UserError:
@@ -119,6 +143,15 @@ def _times(column: pd.Series[float], file: Path) -> pd.Series[pd.Timestamp]:
     if (times > _LATEST).any():
         raise UserError(f"{file}: {column.name} reaches {column.max()}, which is no Unix time in seconds: divide it.")
     return times
+
+
+def _node_types(frame: pd.DataFrame) -> list[float]:
+    """The node types in a frame; earlier tools write -1 for one that is not known."""
+    if _NODE_TYPE not in frame:
+        return []
+    numbers = pd.to_numeric(frame[_NODE_TYPE], errors="coerce")
+    known = numbers.where(numbers >= 0)
+    return [float(number) for number in known.unique()] if known.notna().any() else []
 
 
 def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
@@ -152,6 +185,17 @@ def _features(frame: pd.DataFrame, labels: list[str]) -> dict[str, pd.Series[flo
         elif alias.feature not in frame.columns:
             found[alias.feature] = numbers * alias.factor
     return found
+
+
+def _check_watts(rows: pd.DataFrame, power: Mapping[str, str], file: Path) -> None:
+    """Refuse power that no machine takes: it is in another unit, or broken."""
+    for name, column in power.items():
+        beyond = rows.loc[rows[column] > MOST_OF_MACHINE, column]
+        if len(beyond):
+            raise DataError(
+                f"{file}: {name} is above {MOST_OF_MACHINE:,.0f} W, which no machine takes, in {len(beyond)} of"
+                f" {len(rows)} rows, and reaches {beyond.max():g} W: check its unit, or leave these rows out."
+            )
 
 
 def _measured(rows: pd.DataFrame, power: list[str], file: Path) -> pd.DataFrame:

@@ -34,10 +34,11 @@ def unit_of(column: str) -> str:
         return "W"
     own = column.removesuffix("_total")
     counted = next((unit for ending, unit in _ENDINGS.items() if own.endswith(ending)), "1")
-    return f"{counted}/s" if _counts(column) else counted
+    return f"{counted}/s" if counts(column) else counted
 
 
-def _counts(column: str) -> bool:
+def counts(column: str) -> bool:
+    """Whether a column is the rate of a counter, which never falls."""
     known = catalog().of_node(column)
     if known:
         return all(one.kind == "counter" for one in known)
@@ -68,6 +69,11 @@ def described(table: pa.Table, about: Mapping[str, Any]) -> pa.Table:
     fields = [field.with_metadata({_UNIT: unit_of(field.name)}) for field in table.schema]
     metadata = dict(table.schema.metadata or {}) | {_ABOUT: json.dumps(dict(about))}
     return table.cast(pa.schema(fields, metadata=metadata))
+
+
+def kind_of(about: Mapping[str, Any]) -> str:
+    """What made a table, by what is known of its rows: a model, an isolator or an extractor; empty where none did."""
+    return next((name for name in ("model", "isolator", "extractor") if name in about), "")
 
 
 def read_about(file: Path) -> dict[str, Any]:

@@ -145,9 +145,13 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     """The metadata in a model's folder, in a form that this version knows."""
     metadata = read_json(folder / METADATA)
     written = metadata.get("schema_version")
+    if isinstance(written, str) and written.isdecimal():
+        written = int(written)
     if "model_file" not in metadata:  # as that of a pipeline
         raise UserError(f"{folder} is not the folder of a model: its {METADATA} is of something else.")
-    if isinstance(written, int) and written > SCHEMA_VERSION:
+    if not isinstance(written, int):
+        raise UserError(f"{folder} is not the folder of a model: its {METADATA} names no version of the format.")
+    if written > SCHEMA_VERSION:
         raise UserError(
             f"{folder} was written in version {written} of the format, and this kepler-train reads up to version"
             f" {SCHEMA_VERSION}: update it."

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.catalog import catalog
 from kepler_train.collect.machine import MachineSpec
-from kepler_train.errors import DataError, UserError
-from kepler_train.extract.columns import select_group
+from kepler_train.collect.schedule import Schedule
+from kepler_train.errors import UserError
 from kepler_train.extract.given import Given
 from kepler_train.extract.provenance import described
 from kepler_train.extract.table import training_table
+from kepler_train.extract.workloads import TRANSITION, label_windows
 from kepler_train.isolate.isolation import attributed, isolated_node
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.spec import RunSpec
@@ -25,39 +27,29 @@ from kepler_train.steps.extract import CONTAINERS, NODE
 from kepler_train.steps.isolate import isolate_frames
 from kepler_train.steps.machines import ANY_NODE, write_machines
 from kepler_train.steps.pipeline import train_frames
-from kepler_train.steps.training_rows import check_numbers
+from kepler_train.train.protocols import Windows
+from kepler_train.train.rows import Chosen
+from kepler_train.train.training_set import times_of
 from kepler_train.workspace import Figures
 
-# What --features may say instead of a list of columns.
-OF_GROUP, OF_FRAME = "group", "frame"
 
-
-def chosen_features(given: Given, asked: str, group: str, third_party: list[str]) -> list[str]:
-    """The columns to work with: those of the feature group, all of the frame, or a list, by today's names or older."""
-    features = _asked_features(given, asked, group, third_party)
-    check_numbers(given.rows, features)
-    return features
-
-
-def _asked_features(given: Given, asked: str, group: str, third_party: list[str]) -> list[str]:
-    if asked == OF_FRAME:
-        return given.features
-    if asked == OF_GROUP:
-        found = select_group(given.rows, group, third_party)
-        if found.missing:
-            check_numbers(given.rows, [name for name in found.missing if name in given.features])
-            raise DataError(
-                f"The frame has no {', '.join(found.missing)} of feature group {group}: choose another group, or"
-                " --features frame."
-            )
-        return found.columns
-    aliases = catalog().feature_aliases
-    names = [name.strip() for name in asked.split(",") if name.strip()]
-    features = sorted({aliases[name].feature if name in aliases else name for name in names})
-    missing = [name for name in features if name not in given.features]
-    if missing or not features:
-        raise UserError(f"The frame has no {', '.join(missing) or 'features'}: it has {', '.join(given.features)}.")
-    return features
+def with_workloads(given: Given, schedule: Schedule, about: Mapping[str, Any]) -> Given:
+    """Rows that have the load of the phase that holds their window whole, as extraction labels it."""
+    if (given.rows["workload"] != TRANSITION).any():
+        raise UserError("The frame has workloads of its own: leave out --schedule, or its column workload.")
+    windows = given.rows[["node", "time", "workload"]].drop_duplicates().sort_values(["node", "time"])
+    seconds = float(about.get("window_seconds") or 0) or Windows.of(windows).seconds
+    ends = times_of(given.rows)
+    labels = np.full(len(ends), TRANSITION, dtype=object)
+    for node in given.rows["node"].unique():
+        own = (given.rows["node"] == node).to_numpy()
+        labels[own] = label_windows(ends[own] - seconds, ends[own], node, schedule)
+    if not (labels != TRANSITION).any():
+        first, last = (f"{time:%Y-%m-%d %H:%M:%S}" for time in (given.rows["time"].min(), given.rows["time"].max()))
+        raise UserError(
+            f"No row of the frame, from {first} to {last} UTC, lies in a phase of the schedule: name that of its time."
+        )
+    return replace(given, rows=given.rows.assign(workload=labels))
 
 
 def isolate_given(
@@ -82,7 +74,7 @@ def isolate_given(
 def train_given(
     given: Given,
     spec: RunSpec,
-    features: list[str],
+    features: Chosen,
     run: str,
     scratch: Path,
     out: Path,

@@ -31,6 +31,7 @@ from kepler_train.steps.isolate import isolate_frames
 from kepler_train.steps.machines import ANY_NODE, write_machines
 from kepler_train.steps.train import train_part
 from kepler_train.steps.training_rows import Frames
+from kepler_train.train.rows import Chosen
 from kepler_train.workspace import Figures
 
 
@@ -123,7 +124,7 @@ def train_frames(
     run: str,
     scratch: Path,
     out: Path,
-    features: list[str] | None = None,
+    features: Chosen | None = None,
     kept: Path | None = None,
 ) -> Figures:
     """Train every model of the spec on frames, judge all, and write `<pipeline>/…` with those that pass the gate.

@@ -17,15 +17,15 @@ from kepler_train.spec import RunSpec
 from kepler_train.steps.frames import read_node_rows
 from kepler_train.steps.machines import common_machine, read_machines
 from kepler_train.train.protocols import workloads_or_blocks
-from kepler_train.train.rows import TrainingRows
+from kepler_train.train.rows import Chosen, TrainingRows
 from kepler_train.train.training_set import training_sets
 
 
 class Frames:
     """The frames of extraction and isolation. What was asked for last is kept: a family's trainers come in turn."""
 
-    def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: list[str] | None = None) -> None:
-        """Without a list of features they are those of the feature group that have data."""
+    def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: Chosen | None = None) -> None:
+        """Features that nobody chose are those of the feature group that have data."""
         self._extracted, self._isolated, self._spec, self._features = extracted, isolated, spec, features
         self._last: tuple[tuple[str, int], TrainingRows] | None = None
 
@@ -53,20 +53,21 @@ def training_rows(
     spec: RunSpec,
     part: str,
     lags: int = 0,
-    features: list[str] | None = None,
+    chosen: Chosen | None = None,
 ) -> TrainingRows:
     """What is learnt from the rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
     source, output_type, group, _ = part.split("/")
     frame = _of_the_asked_nodes(frame, spec)
     rows = workloads_or_blocks(frame, spec.folds)
-    features = features or _features(rows, group, spec.thirdparty_metrics)
+    features = chosen.columns if chosen else _features(rows, group, spec.thirdparty_metrics)
     power = _power_columns(frame, source)
     check_numbers(rows, [*features, *power.values()])
     if lags:  # the window before a row may be one in which the load changed
         rows = workloads_or_blocks(with_lags(frame, features, lags), spec.folds)
         features = lagged_names(features, lags)
     sets = training_sets(rows, features, power, group, intercept=output_type == "AbsPower", seed=spec.seed)
-    return TrainingRows(rows, features, sets, machine)
+    origin = {"features_from": chosen.origin, "note": chosen.note} if chosen else {}
+    return TrainingRows(rows, features, sets, machine, **origin)
 
 
 def check_numbers(rows: pd.DataFrame, columns: list[str]) -> None:
@@ -74,7 +75,10 @@ def check_numbers(rows: pd.DataFrame, columns: list[str]) -> None:
     lacking = {name: int((~np.isfinite(rows[name].to_numpy(dtype=np.float64))).sum()) for name in columns}
     named = [f"{name} in {count}" for name, count in lacking.items() if count]
     if named:
-        raise DataError(f"Of {len(rows)} rows some have no value: {', '.join(named)}. Leave these rows or columns out.")
+        raise DataError(
+            f"Of {len(rows)} rows some hold no number, but nothing, text or infinity: {', '.join(named)}."
+            " Leave these rows or columns out."
+        )
 
 
 def _features(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[str]:

@@ -25,6 +25,8 @@ def about_rows(data: TrainingRows, trainer: Trainer, spec: RunSpec) -> dict[str,
     """The window, workloads with their rows, how rows are held out, what stands for load, notes for the reader."""
     constant = {name: float(own.y[0]) for name, own in data.sets.items() if np.ptp(own.y) == 0}
     notes = [f"{name} is {watts:g} W in every row: there is nothing to learn of it" for name, watts in constant.items()]
+    if data.note:
+        notes.append(data.note)
     if all(name.startswith(BLOCK) for name in data.workloads):
         notes.append("no schedule is known: blocks of time stand for loads, and unseen load is the same as blocked")
     elif len(set(data.workloads) - {IDLE}) < 2:
@@ -45,6 +47,7 @@ def about_rows(data: TrainingRows, trainer: Trainer, spec: RunSpec) -> dict[str,
             "window_seconds": data.window_seconds,
         },
         "trivial_features": {name: cpu_time_feature(data.rows, own) for name, own in data.sets.items()},
+        "features_from": data.features_from,
         "main_features": {name: own.features[own.main] for name, own in data.sets.items()},
         "notes": notes,
     }

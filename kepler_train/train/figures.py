@@ -46,10 +46,11 @@ def component_figures(
     share = np.divide(100 * joules_off, joules, out=np.full(len(names), np.nan), where=shares)
     idle = code == names.index(IDLE) if IDLE in names else np.zeros(len(off), dtype=bool)
     worst = int(mae.argmax())
-    most = int(np.nanargmax(np.abs(share))) if shares.any() else None
+    known = np.isfinite(share)  # not where the energy is beyond all numbers
+    most = int(np.where(known, np.abs(share), -1).argmax()) if known.any() else None
     figures: dict[str, Any] = {
         "mae": float(size.mean()),
-        "rmse": math.sqrt(float(off @ off) / len(off)),
+        "rmse": _root_mean_square(size),
         "p95": _quantile(size, 0.95),
         "mape": float(100 * (size[above] / measured[above]).mean()) if above.any() else None,
         "idle_bias": float(off[idle].mean()) if idle.any() else None,
@@ -70,12 +71,19 @@ def component_figures(
                 "mae": float(mae[number]),
                 "joules": float(joules[number]),
                 "joules_off": float(joules_off[number]),
-                "energy_error": float(share[number]) if shares[number] else None,
+                "energy_error": float(share[number]) if known[number] else None,
             }
             for number, name in enumerate(names)
             if count[number]
         }
     return figures
+
+
+def _root_mean_square(values: Watts) -> float:
+    """Worked out of shares of the largest value: the square of a large one may be beyond all numbers."""
+    most = float(values.max()) or 1.0
+    shares = values / most
+    return most * math.sqrt(float(shares @ shares) / len(shares))
 
 
 def _quantile(values: Watts, share: float) -> float:

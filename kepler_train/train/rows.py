@@ -17,6 +17,15 @@ from kepler_train.train.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """Features that were chosen: their columns, whether by `group`, `frame` or `list`, and what is to say of that."""
+
+    columns: list[str]
+    origin: str
+    note: str
+
+
+@dataclass(frozen=True)
 class TrainingRows:
     """Rows of nodes, sorted by node and time, what is learnt of them by component, and the machine they are of.
 
@@ -27,6 +36,8 @@ class TrainingRows:
     features: list[str]
     sets: Mapping[str, TrainingSet]
     machine: MachineSpec | None = None
+    features_from: str = "group"
+    note: str = ""  # on the choice of features
 
     @cached_property
     def window(self) -> tuple[datetime, datetime]:

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import write_csv
 
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 MODEL = Path("models/mine/rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer_0/metadata.json")
@@ -99,17 +102,21 @@ def test_a_column_with_rows_without_a_value_is_named(
     code, _, errors = trained(rows, *features)
     assert (code, len(errors)) == (3, 1)
     assert errors[0].endswith(
-        "Of 120 rows some have no value: bpf_page_cache_hit in 7. Leave these rows or columns out."
+        "Of 120 rows some hold no number, but nothing, text or infinity: bpf_page_cache_hit in 7."
+        " Leave these rows or columns out."
     )
     assert not list((tmp_path / "models").rglob("*.json"))
 
 
-def test_words_among_the_numbers_of_a_feature_are_values_that_are_missing(trained: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("value", ["many", np.inf])
+def test_words_and_infinity_among_the_numbers_of_a_feature_are_no_numbers(
+    trained: Callable[..., Any], value: object
+) -> None:
     rows = frame().astype({"bpf_page_cache_hit": object})
-    rows.loc[3, "bpf_page_cache_hit"] = "many"
+    rows.loc[3, "bpf_page_cache_hit"] = value
     code, _, errors = trained(rows)
     assert (code, len(errors)) == (3, 1)
-    assert "Of 120 rows some have no value: bpf_page_cache_hit in 1." in errors[0]
+    assert "Of 120 rows some hold no number, but nothing, text or infinity: bpf_page_cache_hit in 1." in errors[0]
 
 
 def test_rows_of_less_than_no_power_are_left_out_and_counted(trained: Callable[..., Any], tmp_path: Path) -> None:
@@ -119,6 +126,41 @@ def test_rows_of_less_than_no_power_are_left_out_and_counted(trained: Callable[.
     assert (code, errors) == (0, [])
     assert any("2 of 120 rows have no power, or less than 0 W, and are left out" in line for line in said)
     assert metadata(tmp_path)["rows"] == 118
+
+
+@pytest.mark.parametrize(
+    ("watts", "said"), [(1e300, "reaches 1e+300 W"), (20_001.0, "reaches 20001 W"), (np.inf, "reaches inf W")]
+)
+def test_power_that_no_machine_takes_is_refused_with_its_column_and_rows(
+    trained: Callable[..., Any], tmp_path: Path, watts: float, said: str
+) -> None:
+    rows = frame()
+    rows.loc[10:55, "package_power"] = watts
+    code, _, errors = trained(rows)
+    assert (code, len(errors)) == (3, 1)
+    assert f"package_power is above 20,000 W, which no machine takes, in 46 of 120 rows, and {said}" in errors[0]
+    assert not list((tmp_path / "models").rglob("*.json"))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_of_one_name_are_refused_and_named(kepler_train: KeplerTrain, tmp_path: Path, suffix: str) -> None:
+    rows, file = frame(), tmp_path / f"rows{suffix}"
+    twice = pa.table([*rows.values.T.tolist(), [1.0] * 120], names=[*rows.columns, "bpf_cpu_time_ms"])
+    write_csv(twice, file) if suffix == ".csv" else pq.write_table(twice, file)
+    code, _, errors = kepler_train("train-from-data", "-i", str(file), "-p", "mine", "--features", "frame")
+    assert (code, len(errors)) == (2, 1)
+    assert errors[0].endswith("has several columns of one name: bpf_cpu_time_ms. Leave one of each.")
+
+
+def test_rates_of_counters_below_0_are_refused_and_of_other_columns_said(trained: Callable[..., Any]) -> None:
+    rows = frame()
+    rows.loc[7:9, "bpf_cpu_time_ms"] = -1.0
+    code, _, errors = trained(rows)
+    assert (code, len(errors)) == (3, 1)
+    assert "Of 120 rows some have rates below 0, though counters never fall: bpf_cpu_time_ms in 3." in errors[0]
+    code, said, errors = trained(frame().assign(degrees=np.arange(120) - 2), "--features", "frame")
+    assert (code, errors) == (0, [])
+    assert any("degrees is below 0 in 2 of 120 rows: that is wrong, unless it is no rate." in line for line in said)
 
 
 @pytest.mark.parametrize(
@@ -158,4 +200,6 @@ def test_a_parquet_file_that_is_none_is_refused_in_one_sentence(
 def test_a_trainer_that_is_not_there_is_asked_about_once(trained: Callable[..., Any]) -> None:
     code, _, errors = trained(frame(), "--trainers", "LinearRegresionTrainer")
     assert (code, len(errors)) == (2, 1)
-    assert errors[0].endswith("There is no trainer 'LinearRegresionTrainer': did you mean 'LinearRegressionTrainer'?")
+    hint = "There is no trainer 'LinearRegresionTrainer': did you mean 'LinearRegressionTrainer'? Known: "
+    assert hint in errors[0]
+    assert errors[0].endswith(", LaggedForestTrainer, auto.")

@@ -44,14 +44,16 @@ def test_a_public_frame_trains_models_of_both_output_types(
     for output_type, frame in (("AbsPower", "abs_default"), ("DynPower", "dyn_default_min")):
         name = f"preprocess_{frame}_rapl_CounterOnly.csv"
         pd.read_csv(public / name, nrows=39).to_csv(tmp_path / "frames" / name, index=False)
-        code, _, errors = kepler_train(
+        code, said, errors = kepler_train(
             "train-from-data",
             *("-i", f"preprocess_{frame}_rapl_CounterOnly", "-p", output_type.lower(), "-fg", "CounterOnly"),
-            *("-ot", output_type, "-e", "rapl-sysfs", "--trainers", "LinearRegressionTrainer", "--id", "nx12"),
+            *("-ot", output_type, "-e", "rapl", "--trainers", "LinearRegressionTrainer", "--id", "nx12"),
         )
         assert (code, errors) == (0, [])
+        assert said[0] == "The energy source rapl is taken for rapl-sysfs."
+        assert said[1] == "Node type 1, as the frame says."
         home = tmp_path / "models" / output_type.lower()
-        model = home / "rapl-sysfs" / output_type / "CounterOnly" / "LinearRegressionTrainer_0"
+        model = home / "rapl-sysfs" / output_type / "CounterOnly" / "LinearRegressionTrainer_1"
         metadata = json.loads((model / "metadata.json").read_text())
         assert metadata["features"] == ["cache_miss", "cpu_cycles", "cpu_instructions"]
         assert (metadata["rows"], metadata["machine_id"]) == (39, "nx12")

@@ -92,7 +92,7 @@ def test_an_index_is_begun_by_the_first_machine(machine: Callable[..., Ended], t
         (["-i", "none"], "There is no machine spec at "),
         (["--node-types", "none.json"], "There is no index of node types at "),
         (["--node-types", "broken.json"], "{here}/broken.json is not JSON: "),
-        (["--id", "broken"], "{here}/broken.json is no machine spec and is left as it is: choose another name."),
+        (["--id", "broken"], "{here}/broken.json holds something else and is left as it is: choose another name."),
         (["-o", "broken.json/vm"], "{here}/broken.json/vm.json cannot be written: "),
         (["--id", "vm", "--node-types", "broken.json/index", "--add"], "{here}/broken.json/index cannot be written: "),
     ],

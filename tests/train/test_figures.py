@@ -71,6 +71,15 @@ def test_a_workload_without_rows_is_never_the_worst() -> None:
     assert (found["worst_workload"], found["energy_worst_workload"], list(found["workloads"])) == ("vm", "vm", ["vm"])
 
 
+def test_power_beyond_all_sense_still_has_figures() -> None:
+    found = figures(ROWS.assign(measured=1e300, predicted=3e300))
+    assert (found["mae"], found["rmse"]) == (pytest.approx(2e300), pytest.approx(2e300))  # its square is no number
+    assert found["energy_error"] == pytest.approx(200)
+    with np.errstate(over="ignore", invalid="ignore"):
+        beyond = figures(ROWS.assign(measured=1e308, predicted=0.0))  # the sum of two is no number
+    assert (beyond["energy_error"], beyond["energy_worst_workload"]) == (None, None)
+
+
 def test_a_figure_without_rows_is_not_given() -> None:
     found = figures(ROWS[ROWS["workload"] != "idle"].assign(measured=0.0))
     assert [found[name] for name in ("mape", "idle_bias", "energy_error", "energy_worst_workload")] == [None] * 4

@@ -1,0 +1,64 @@
+"""What a file that is there holds: an earlier result of the same kind may give way to a new one, nothing else may."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+# A query names its first metric, of which it has a list of series.
+_QUERY = re.compile(rb'\s*\{\s*("[^"]*"\s*:\s*\[\s*\]\s*,\s*)*"[^"]*"\s*:\s*\[\s*(\]|\{\s*"(metric|values)")')
+_LOOKED_AT = 65_536
+
+
+def is_like(earlier: Path, new: Path) -> bool:
+    """Whether a file is a result of the kind of a new one; an empty file has nothing to lose."""
+    if not earlier.stat().st_size:
+        return True
+    if new.suffix == ".csv":
+        return _header(earlier) == _header(new)
+    if new.suffix == ".parquet":
+        kind = _table_kind(new)
+        return bool(kind) and kind == _table_kind(earlier)
+    if new.suffix == ".json":
+        return _keys(earlier) == _keys(new)
+    return _is_picture(earlier)
+
+
+def is_query_file(file: Path) -> bool:
+    """Whether a file is a kepler_query.json, by how it begins."""
+    with file.open("rb") as content:
+        start = content.read(_LOOKED_AT)
+    return start.strip() in (b"", b"{}") or bool(_QUERY.match(start))
+
+
+def _header(file: Path) -> bytes:
+    with file.open("rb") as content:
+        return content.readline(_LOOKED_AT).strip()
+
+
+def _table_kind(file: Path) -> str:
+    from pyarrow import ArrowInvalid
+
+    from kepler_train.extract.provenance import kind_of, read_about
+
+    try:
+        return kind_of(read_about(file))
+    except (ArrowInvalid, OSError, ValueError):
+        return ""
+
+
+def _keys(file: Path) -> set[str] | None:
+    try:
+        content: Any = json.loads(file.read_bytes())
+    except ValueError:
+        return None
+    return set(content) if isinstance(content, dict) else None
+
+
+def _is_picture(file: Path) -> bool:
+    from kepler_train.export.axes import DRAWN_BY
+
+    content = file.read_bytes()
+    return content.lstrip().startswith((b"\x89PNG", b"<?xml", b"%PDF")) and DRAWN_BY.encode() in content
