@@ -18,12 +18,14 @@ from kepler_train.extract.estimable import estimable_nodes
 from kepler_train.extract.frames import Extraction
 from kepler_train.extract.given import read_given
 from kepler_train.extract.lags import without_lag
+from kepler_train.extract.provenance import read_about
 from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.models.sharing import estimated
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.steps.extract import tell, with_words
+from kepler_train.steps.from_data import with_workloads
 from kepler_train.train.protocols import workloads_or_blocks
 
 # Columns that say which row it is.
@@ -31,12 +33,16 @@ _LABELS = ("time", "node", "container", "workload")
 _BLOCKS = 5  # of time, where no workload is known
 
 
-def rows_of_frame(file: Path, metadata: Mapping[str, Any], machine: str, nodes: list[str]) -> pd.DataFrame:
+def rows_of_frame(
+    file: Path, metadata: Mapping[str, Any], machine: str, schedule: Schedule, nodes: list[str]
+) -> pd.DataFrame:
     """The rows of a frame, by today's names, with the power that was measured where the frame has it.
 
-    Of the nodes that are asked for each must be there.
+    A schedule that has phases says which workload a row belongs to. Of the nodes that are asked for each must be there.
     """
     given = read_given(file, metadata["energy_source"], machine, measured=False)
+    if schedule.phases:
+        given = with_workloads(given, schedule, read_about(file) if file.suffix == ".parquet" else {})
     rows = given.rows if given.has_containers else given.rows.drop(columns="container")
     rows = rows.rename(columns={name: name.partition("/")[2] for name in given.power})
     there = sorted(rows["node"].unique())

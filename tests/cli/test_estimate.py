@@ -123,6 +123,15 @@ def test_rows_that_a_model_learnt_from_are_no_test_of_it(typed: KeplerTrain) -> 
         assert sum(said in line for line in lines) == times
 
 
+def test_a_schedule_says_which_workload_the_rows_of_a_frame_belong_to(typed: KeplerTrain) -> None:
+    frame = pd.read_csv("frame.csv")
+    frame.drop(columns="workload").to_csv("nameless.csv", index=False)
+    assert typed(f"estimate --model {MODEL} --data nameless.csv --schedule schedule.json --output named.csv")[0] == 0
+    assert pd.read_csv("named.csv")["workload"].fillna("").tolist() == frame["workload"].fillna("").tolist()
+    code, _, errors = typed(f"estimate --model {MODEL} --data nameless.csv --schedule nothing.json")
+    assert (code, len(errors)) == (2, 1)
+
+
 def test_nodes_of_a_frame_are_chosen_by_name(typed: KeplerTrain) -> None:
     frame = pd.read_csv("frame.csv")
     pd.concat([frame.assign(node="a"), frame.assign(node="b")]).to_csv("two.csv", index=False)

@@ -60,10 +60,10 @@ def test_the_trainer_whose_law_it_is_comes_first_and_a_curve_of_one_feature_last
 def test_whom_it_chose_is_known_by_component() -> None:
     X, one = work(300), AutoTrainer()
     one.fit(training_rows(X, straight(X)))
-    one.fit(training_rows(X, straight(X) - 30, component="dram", intercept=False))
+    one.fit(training_rows(X, X[:, 0] ** 2, component="dram"))
     assert one.chosen["package"][0] == "LinearRegressionTrainer"
     assert sorted(one.chosen["package"]) == sorted(set(FEW) - {"LaggedForestTrainer"})  # the nine best of five
-    assert one.chosen["dram"] == ["LinearRegressionTrainer"]
+    assert one.chosen["dram"][0] != "LinearRegressionTrainer"
 
 
 @pytest.mark.usefixtures("few")
@@ -85,14 +85,6 @@ def test_a_load_that_was_never_seen_is_predicted_within_three_percent() -> None:
     watts = AutoTrainer().fit(data.take(~held)).predict(data.X[held])
     assert held.sum() > 50
     assert np.mean(np.abs(watts / data.y[held] - 1)) < 0.03
-
-
-@pytest.mark.usefixtures("few")
-def test_dynamic_power_gets_a_model_that_adds_up() -> None:
-    X = work(300)
-    model = AutoTrainer().fit(training_rows(X, straight(X) - 30, intercept=False))
-    assert isinstance(model, LinearModel)
-    np.testing.assert_allclose(model.predict(X[:100]) + model.predict(X[100:200]), model.predict(X[:100] + X[100:200]))
 
 
 @pytest.mark.usefixtures("few")
