@@ -1,5 +1,7 @@
 """Error on the last 30 % of a real machine's rows, of trainers that saw the first 70 %: mean |error| in W.
 
+Behind ± is its standard error, from the means of blocks of 30 rows: rows of one load are wrong together.
+
 OMP_NUM_THREADS=1 python bench/accuracy.py [--data ../shared/data/nx12] [--seed 0] [--no-past] [trainer ...]
 
 `--no-past` is for a model that is asked for one row at a time: the window before counts as one of the same load.
@@ -20,7 +22,7 @@ from kepler_train.train.trainer import trainer
 from kepler_train.train.training_set import training_set
 
 FILE = "preprocess_abs_default_rapl_{}.csv"
-SOURCE, FOLDS = "rapl-sysfs", 5
+SOURCE, FOLDS, BLOCK = "rapl-sysfs", 5, 30
 # By group and component: what is aimed at, and what the best of the earlier system's ten trainers reached (W).
 AIMS = {
     ("Basic", "package"): (7.5, 20.7),
@@ -32,8 +34,8 @@ AIMS = {
 }
 
 
-def forward_error(file: Path, group: str, component: str, name: str, seed: int, *, past: bool) -> float:
-    """Mean absolute error (W) on the last rows; everything is chosen and fitted on the first."""
+def forward_error(file: Path, group: str, component: str, name: str, seed: int, *, past: bool) -> tuple[float, float]:
+    """Mean absolute error (W) on the last rows, and its standard error; all is chosen and fitted on the first."""
     given = read_given(file, SOURCE, "nx12")
     own = trainer(name)
     rows = workloads_or_blocks(given.whole(), FOLDS)
@@ -45,7 +47,9 @@ def forward_error(file: Path, group: str, component: str, name: str, seed: int, 
     ((inside, outside),) = splits(Protocol.FORWARD, Windows.of(rows), FOLDS, seed, gap)
     model = own.fit(data.take(inside))
     asked = seen if past else with_lags(rows.drop(columns="time"), given.features, own.lags)
-    return float(np.abs(model.predict(asked[features].to_numpy()[outside]) - data.y[outside]).mean())
+    off = np.abs(model.predict(asked[features].to_numpy()[outside]) - data.y[outside])
+    blocks = np.array([part.mean() for part in np.array_split(off, len(off) // BLOCK)])
+    return float(off.mean()), float(blocks.std(ddof=1) / np.sqrt(len(blocks)))
 
 
 def main() -> None:
@@ -67,7 +71,7 @@ def main() -> None:
             forward_error(file, group, component, name, asked.seed, past=not asked.no_past) for name in asked.trainers
         ]
         spent = time.process_time() - started
-        shown = " | ".join(f"{error:.2f}" for error in errors)
+        shown = " | ".join(f"{error:.2f} ± {deviation:.2f}" for error, deviation in errors)
         print(f"| {component} {group} | {earlier} | {aim} | {shown} | {spent:.1f} |", flush=True)
 
 
