@@ -316,6 +316,15 @@ def test_a_card_says_what_its_additivity_error_is_and_where_there_is_none(trees:
     assert "differs from what it says of their node" not in unknown
 
 
+def test_a_card_says_by_what_rule_containers_share_and_that_the_interval_is_a_nodes(trees: Path) -> None:
+    shares, share_of_interval = "among the containers by the rule `proportional`", "containers have their share of it"
+    card = card_of(trees, attribution="proportional")
+    assert shares in card
+    assert share_of_interval in card
+    assert shares not in card_of(trees, attribution="additive")
+    assert share_of_interval not in card_of(trees, output_type="AbsPower")
+
+
 @pytest.mark.parametrize(
     ("off", "words"),
     [
