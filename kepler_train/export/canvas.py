@@ -99,4 +99,6 @@ def _font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
     spec = find_spec("matplotlib")  # found, not imported
     home = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
     name = f"DejaVuSans{'-Bold' if bold else ''}.ttf"
-    return ImageFont.truetype(home / "mpl-data" / "fonts" / "ttf" / name, size)
+    file = home / "mpl-data" / "fonts" / "ttf" / name
+    # The other layout is there only where the system has a library for it; pictures are the same in a pod.
+    return ImageFont.truetype(file, size, layout_engine=ImageFont.Layout.BASIC)
