@@ -48,12 +48,20 @@ class Given:
     has_containers: bool
     node_types: list[float]
 
+    def is_of_whole_nodes(self) -> bool:
+        """Whether containers that share a window all have one power, which is then that of their node."""
+        windows = self.rows.groupby(["time", "node"])
+        return bool(self.power) and bool((windows.size() > 1).any()) and self._same_power()
+
+    def _same_power(self) -> bool:
+        watts = self.rows.groupby(["time", "node"])[self.power]
+        most = watts.max()
+        return bool((most - watts.min() <= _SAME * (1 + most.abs())).all(axis=None))
+
     def whole(self) -> pd.DataFrame:
         """Rows of nodes, where each row of a container has the power of its whole node."""
         found = self._by_window(dict.fromkeys(self.power, "first"))
-        watts = self.rows.groupby(["time", "node"])[self.power]
-        spread = (watts.max() - watts.min()).to_numpy()
-        if bool((spread > _SAME * (1 + found[self.power].abs().to_numpy())).any()):
+        if not self._same_power():
             raise DataError(
                 "Containers of the frame have power of their own: it is isolated already, and can be trained on as"
                 " DynPower."
@@ -87,7 +95,7 @@ def read_given(file: Path, source: str, machine: str, *, measured: bool = True) 
     rows = pd.DataFrame(
         {
             "time": _times(frame[time], file),
-            "node": frame["node"].astype(str) if "node" in frame else machine or "node",
+            "node": _named(frame["node"], machine or "node") if "node" in frame else machine or "node",
             "container": frame[container].astype(str) if container else ALL_CONTAINERS,
             "workload": frame["workload"].fillna("").astype(str) if "workload" in frame else "",
         }
@@ -102,13 +110,18 @@ def read_given(file: Path, source: str, machine: str, *, measured: bool = True) 
     return Given(rows, sorted(features), list(power.values()), container is not None, _node_types(frame))
 
 
+def _named(column: pd.Series[str], otherwise: str) -> pd.Series[str]:
+    """Names as text; where there is none, the other one."""
+    return column.astype(object).where(column.notna(), otherwise).astype(str)
+
+
 def _read(file: Path) -> pd.DataFrame:
     try:
         _check_names(file)
         return pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
     except FileNotFoundError:
         raise UserError(f"There is no frame {file}: name a .csv or .parquet file.") from None
-    except (ValueError, OSError, pa.ArrowInvalid) as error:
+    except (ValueError, OSError, pa.ArrowInvalid, csv.Error) as error:
         raise unreadable(file, error) from None
 
 

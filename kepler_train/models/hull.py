@@ -53,6 +53,12 @@ class Hull:
                 place = ends.stop
         return ~inside
 
+    def beyond(self, columns: Mapping[str, Watts]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which rows have more of some feature than any training row, by more than `TOLERANCE` of its range."""
+        tops = self.high[: len(self.features)] + TOLERANCE
+        above = [columns[name] > tops[place] * self.scale[place] for place, name in enumerate(self.features)]
+        return np.asarray(np.logical_or.reduce(above))
+
     def as_dict(self) -> dict[str, Any]:
         """What a model's metadata keep."""
         numbers = {name: getattr(self, name).tolist() for name in ("scale", "low", "high")}

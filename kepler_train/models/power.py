@@ -63,13 +63,14 @@ class PowerModel:
 
         absent = [feature for feature in self.features if MARK in feature and feature not in frame.columns]
         now = sorted({without_lag(feature) for feature in absent})
-        columns = {name: self._numbers(frame, name) for name in sorted({*self.features, *now} - {*absent})}
+        columns = {name: self.numbers(frame, name) for name in sorted({*self.features, *now} - {*absent})}
         if absent:
             before = with_lags(frame, now, lags_of(absent))
             columns |= {name: before[name].to_numpy(dtype=np.float64) for name in absent}
         return {feature: columns[feature] for feature in self.features}
 
-    def _numbers(self, frame: pd.DataFrame, name: str) -> Watts:
+    def numbers(self, frame: pd.DataFrame, name: str) -> Watts:
+        """A column that the model needs; one that is missing or has no number somewhere is refused."""
         if name not in frame.columns:
             missing = [one for one in self.features if "@" not in one and one not in frame.columns]
             raise UserError(f"The model {self.name} needs {', '.join(missing or [name])}, which the data do not have.")

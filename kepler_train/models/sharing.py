@@ -59,11 +59,22 @@ def estimated(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
     columns = model.columns_of(rows)
     if metadata["output_type"] != "DynPower" or "container" not in rows.columns:
         return _with_intervals(model.watts(columns), metadata)
-    window = rows.groupby(["time", "node"], sort=False).ngroup().to_numpy().astype(np.intp)
+    window = windows_of(rows)
     containers = Containers(columns, window)
     node = _with_intervals(model.watts({name: containers.added_up(name) for name in model.features}), metadata)
     counts = _what_counts(model, metadata, rows, columns)
     return {component: _shared(own, counts[component], window) for component, own in node.items()}
+
+
+def windows_of(rows: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """The number of the window and node of each row of a container."""
+    return rows.groupby(["time", "node"], sort=False).ngroup().to_numpy().astype(np.intp)
+
+
+def shared_by(metadata: Mapping[str, Any]) -> set[str]:
+    """The features that containers share power by, beside those that the model looks at."""
+    sharing = metadata.get("sharing") or {}
+    return {feature for own in sharing.values() for feature, weight in own.items() if weight}
 
 
 def _with_intervals(watts: Mapping[str, Watts], metadata: Mapping[str, Any]) -> dict[str, Estimate]:
@@ -82,16 +93,16 @@ def _what_counts(
     sharing = metadata.get("sharing")
     if not isinstance(sharing, dict) or not all(isinstance(sharing.get(name), dict) for name in model.components):
         raise UserError(f"{model.name} does not say how containers share the power of their node: train it again.")
-    missing = sorted({feature for own in sharing.values() for feature in own} - set(rows.columns))
-    if missing:
-        raise UserError(f"The containers share power by {', '.join(missing)}, which the data do not have.")
-    return {
-        component: np.asarray(
-            sum(float(weight) * rows[feature].to_numpy(dtype=np.float64) for feature, weight in own.items())
-            + np.zeros(len(rows))
-        )
-        for component, own in sharing.items()
-    }
+    return {component: _weighted(model, own, rows) for component, own in sharing.items()}
+
+
+def _weighted(model: PowerModel, weights: Mapping[str, float], rows: pd.DataFrame) -> Watts:
+    """w·x of every row, of features that have a weight."""
+    counts = np.zeros(len(rows))
+    for feature, weight in weights.items():
+        if weight:
+            counts += float(weight) * model.numbers(rows, feature)
+    return counts
 
 
 def _shared(node: Estimate, counts: Watts, window: npt.NDArray[np.intp]) -> Estimate:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -22,7 +23,7 @@ from kepler_train.extract.provenance import read_about
 from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
-from kepler_train.models.sharing import estimated
+from kepler_train.models.sharing import Containers, estimated, shared_by, windows_of
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.steps.extract import tell, with_words
 from kepler_train.steps.from_data import with_workloads
@@ -44,6 +45,8 @@ def rows_of_frame(
     if schedule.phases:
         given = with_workloads(given, schedule, read_about(file) if file.suffix == ".parquet" else {})
     rows = given.rows if given.has_containers else given.rows.drop(columns="container")
+    if metadata["output_type"] == "DynPower" and given.is_of_whole_nodes():
+        rows = rows.drop(columns=given.power)
     rows = rows.rename(columns={name: name.partition("/")[2] for name in given.power})
     there = sorted(rows["node"].unique())
     if missing := sorted(set(nodes) - set(there)):
@@ -61,7 +64,7 @@ def rows_of_query(
     The power of a node is no measure of its containers' and is left out for them. Of nodes that were not asked for by
     name, those that cannot serve are left out.
     """
-    needs = {without_lag(name) for name in metadata["features"]}
+    needs = {without_lag(name) for name in metadata["features"]} | shared_by(metadata)
     own = {
         "energy_sources": [metadata["energy_source"]],
         "feature_groups": [metadata["feature_group"]],
@@ -123,10 +126,20 @@ def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
                 component=component,
                 **own._asdict(),
                 measured=np.nan if measured is None else measured,
-                outside=hulls[component].outside(rows) if component in hulls else False,
+                outside=_outside(hulls[component], rows) if component in hulls else False,
             )
         )
     return pd.concat(pieces, ignore_index=True)
+
+
+def _outside(hull: Hull, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Rows unlike those of training; of containers also those whose node does more than any node did then."""
+    outside = hull.outside(rows)
+    if "container" not in rows.columns:
+        return outside
+    window = windows_of(rows)
+    containers = Containers({name: rows[name].to_numpy(dtype=np.float64) for name in hull.features}, window)
+    return outside | hull.beyond({name: containers.added_up(name) for name in hull.features})[window]
 
 
 def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -155,8 +168,8 @@ def of_nodes(found: pd.DataFrame) -> pd.DataFrame:
     watts = ["predicted", "low", "high", "measured"]
     how = dict.fromkeys(watts, "sum") | {"workload": "first", "outside": "any"}
     by = found.groupby(["component", "time", "node"], sort=False)
-    # pandas takes a sum of nothing for 0 W.
-    return by.agg(how).assign(measured=by["measured"].sum(min_count=1)).reset_index()
+    measured = by["measured"].sum().where(by["measured"].count() == by.size())  # of all containers, or of none
+    return by.agg(how).assign(measured=measured).reset_index()
 
 
 def loads_of(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, pd.Series[float]]:

@@ -68,5 +68,5 @@ def sharing(data: TrainingRows, rule: str, group: str) -> dict[str, dict[str, fl
     found = {}
     for component, own in data.sets.items():
         weights = rule_weights(rule, catalog().group(group), component, features, X, own.y)
-        found[component] = dict(zip(features, map(float, weights), strict=True))
+        found[component] = {name: float(weight) for name, weight in zip(features, weights, strict=True) if weight}
     return found

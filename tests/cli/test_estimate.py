@@ -113,6 +113,37 @@ def test_containers_add_up_to_what_the_model_says_of_their_node(
     np.testing.assert_allclose(found["package_power_high"].sum() - found["package_power"].sum(), half, rtol=1e-9)
 
 
+def test_a_node_that_does_more_than_any_did_is_marked_by_its_containers_too(typed: KeplerTrain) -> None:
+    assert typed("extract -i kepler_query -fg Basic -ot DynPower -o rows.csv")[0] == 0
+    rows = pd.read_csv("rows.csv")
+    crowd = pd.concat([rows.assign(id=rows["id"] + f"-{number}") for number in range(20)])
+    crowd.to_csv("crowd.csv", index=False)
+    name = MODEL.replace("AbsPower", "DynPower")
+    for data, least, most in (("rows.csv", 0.0, 0.1), ("crowd.csv", 0.5, 1.0)):
+        assert typed(f"estimate --model {name} --data {data} --output marked.csv")[0] == 0
+        assert least <= pd.read_csv("marked.csv")["outside"].mean() <= most
+
+
+def test_power_of_whole_nodes_is_not_taken_for_that_of_containers(typed: KeplerTrain) -> None:
+    assert typed("extract -i kepler_query -fg Basic -ot DynPower -o rows.csv")[0] == 0
+    _, lines, errors = typed(f"estimate --model {MODEL.replace('AbsPower', 'DynPower')} --data rows.csv -o dyn.csv")
+    assert errors == []
+    assert "attributed" not in "".join(lines)
+
+
+def test_a_row_that_names_no_node_is_of_the_machine(typed: KeplerTrain) -> None:
+    frame = pd.read_csv("frame.csv")
+    frame.assign(node=None).to_csv("nameless.csv", index=False)
+    assert typed(f"estimate --model {MODEL} --data nameless.csv --id m5 --output named.csv")[0] == 0
+    assert set(pd.read_csv("named.csv")["node"]) == {"m5"}
+
+
+def test_estimates_take_the_place_of_earlier_ones_of_other_columns(typed: KeplerTrain) -> None:
+    for name in (MODEL, MODEL.replace("AbsPower", "DynPower")):
+        assert typed(f"estimate --model {name} --data kepler_query --output same.csv")[0] == 0
+    assert "id" in pd.read_csv("same.csv").columns
+
+
 def test_rows_that_a_model_learnt_from_are_no_test_of_it(typed: KeplerTrain) -> None:
     frame = pd.read_csv("frame.csv")
     later = frame.assign(timestamp=frame["timestamp"] + 86400)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kepler_train.errors import UserError
+from kepler_train.errors import DataError, UserError
 from kepler_train.models import ComponentModel, Fitted, LinearModel, Matrix, PowerModel, Watts
 from kepler_train.models.sharing import estimated
 
@@ -80,12 +80,25 @@ def test_rows_of_nodes_have_all_of_it() -> None:
         assert estimated(root(), metadata, rows)["package"].predicted.tolist() == [33.0]
 
 
+def test_what_has_no_weight_need_not_be_there_nor_have_values() -> None:
+    rows = containers(a=[9.0], b=[16.0])
+    expected = estimated(root(), BY_RULE, rows)["package"].predicted.tolist()
+    for other in (rows.drop(columns="misses"), rows.assign(misses=np.nan)):
+        assert estimated(root(), BY_RULE, other)["package"].predicted.tolist() == expected
+
+
+def test_what_has_a_weight_must_have_values() -> None:
+    both = BY_RULE | {"sharing": {"package": {"cycles": 1.0, "misses": 1.0}}}
+    with pytest.raises(DataError, match="1 of 2 rows have no finite value of misses"):
+        estimated(root(), both, containers(a=[9.0], b=[16.0]).assign(misses=[np.nan, 1.0]))
+
+
 @pytest.mark.parametrize(
     ("altered", "words"),
     [
         ({"sharing": None}, "does not say how containers share"),
         ({"sharing": {"dram": {}}}, "does not say how containers share"),
-        ({"sharing": {"package": {"instructions": 1.0}}}, "share power by instructions, which the data do not have"),
+        ({"sharing": {"package": {"instructions": 1.0}}}, "needs instructions, which the data do not have"),
     ],
 )
 def test_a_rule_that_is_not_there_is_one_sentence(altered: dict[str, Any], words: str) -> None:
