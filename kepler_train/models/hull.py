@@ -19,6 +19,8 @@ from kepler_train.models.component import Matrix, Watts
 
 # How far beyond the training rows is still inside, as a share of a feature's range: rates are never exactly repeated.
 TOLERANCE = 0.01
+# The same for all containers of a node together, who do the work of the background too, which training removes.
+BEYOND = 0.1
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Hull:
         return ~inside
 
     def beyond(self, columns: Mapping[str, Watts]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rows have more of some feature than any training row, by more than `TOLERANCE` of its range."""
-        tops = self.high[: len(self.features)] + TOLERANCE
+        """Which rows have more of some feature than any training row, by more than `BEYOND` of its range."""
+        tops = self.high[: len(self.features)] + BEYOND
         above = [columns[name] > tops[place] * self.scale[place] for place, name in enumerate(self.features)]
         return np.asarray(np.logical_or.reduce(above))
 
