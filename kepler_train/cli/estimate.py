@@ -102,7 +102,7 @@ def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: 
 
     frame = frame_file(data)
     if frame is not None:
-        nodes = [name.strip() for name in asked.get("nodes", "").split(",") if name.strip()]
+        nodes = o.spec_of(nodes=asked.get("nodes", "")).nodes
         return rows_of_frame(frame, metadata, machine_id, o.schedule_of(schedule), nodes)
     given = {name: value for name, value in asked.items() if value}
     with query_samples(data) as samples:

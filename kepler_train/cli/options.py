@@ -57,7 +57,6 @@ def spec_of(**given: Any) -> RunSpec:
 
     if given.get("pipeline") == "":
         raise UserError("The pipeline has no name: give one with --pipeline-name.")
-
     return read_spec({name: value for name, value in given.items() if value}, "The options")
 
 

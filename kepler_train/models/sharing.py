@@ -57,7 +57,7 @@ class Containers:
 def estimated(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, Estimate]:
     """What a model says of rows by component; of containers of one time and node, which must all be there, together."""
     columns = model.columns_of(rows)
-    if metadata["output_type"] != "DynPower" or "container" not in rows.columns:
+    if not are_containers(metadata, rows):
         return _with_intervals(model.watts(columns), metadata)
     window = windows_of(rows)
     containers = Containers(columns, window)
@@ -66,9 +66,14 @@ def estimated(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
     return {component: _shared(own, counts[component], window) for component, own in node.items()}
 
 
+def are_containers(metadata: Mapping[str, Any], rows: pd.DataFrame) -> bool:
+    """Whether rows are parts of a node to a model: AbsPower is of nodes, whatever a row is called."""
+    return metadata["output_type"] == "DynPower" and "container" in rows.columns
+
+
 def windows_of(rows: pd.DataFrame) -> npt.NDArray[np.intp]:
     """The number of the window and node of each row of a container."""
-    return rows.groupby(["time", "node"], sort=False).ngroup().to_numpy().astype(np.intp)
+    return rows.groupby(["time", "node"], sort=False, observed=True).ngroup().to_numpy().astype(np.intp)
 
 
 def shared_by(metadata: Mapping[str, Any]) -> set[str]:

@@ -19,26 +19,24 @@ _IN_WORDS = {OF_FRAME: "the frame's own columns", OF_LIST: "a list of columns"}
 def chosen_features(given: Given, asked: str, group: str, third_party: list[str]) -> Chosen:
     """The columns to work with: those of the feature group, all of the frame, or a list, by today's names or older."""
     origin = asked if asked in (OF_GROUP, OF_FRAME) else OF_LIST
-    columns = _asked(given, asked, group, third_party)
+    own = select_group(given.rows, group, third_party)
+    columns = own.columns if origin == OF_GROUP else _asked(given, asked)
+    if origin == OF_GROUP and own.missing:
+        check_numbers(given.rows, [name for name in own.missing if name in given.features])
+        raise DataError(
+            f"The frame has no {', '.join(own.missing)} of feature group {group}: choose another group, or"
+            " --features frame."
+        )
     check_numbers(given.rows, columns)
     _check_signs(given, columns)
-    own = select_group(given.rows, group, third_party)
     same = columns == own.columns and not own.missing
     return Chosen(columns, origin, "" if same else f"features are {_IN_WORDS[origin]}, not those of {group}")
 
 
-def _asked(given: Given, asked: str, group: str, third_party: list[str]) -> list[str]:
+def _asked(given: Given, asked: str) -> list[str]:
+    """All columns of features, or those of a list."""
     if asked == OF_FRAME:
         return given.features
-    if asked == OF_GROUP:
-        found = select_group(given.rows, group, third_party)
-        if found.missing:
-            check_numbers(given.rows, [name for name in found.missing if name in given.features])
-            raise DataError(
-                f"The frame has no {', '.join(found.missing)} of feature group {group}: choose another group, or"
-                " --features frame."
-            )
-        return found.columns
     aliases = catalog().feature_aliases
     names = [name.strip() for name in asked.split(",") if name.strip()]
     features = sorted({aliases[name].feature if name in aliases else name for name in names})

@@ -23,7 +23,7 @@ from kepler_train.extract.provenance import read_about
 from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
-from kepler_train.models.sharing import Containers, estimated, shared_by, windows_of
+from kepler_train.models.sharing import Containers, are_containers, estimated, shared_by, windows_of
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.steps.extract import tell, with_words
 from kepler_train.steps.from_data import with_workloads
@@ -117,29 +117,32 @@ def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
     if rows.empty:
         raise UserError("There are no rows to estimate: name a frame or a query that has some.")
     labels = rows[[name for name in _LABELS if name in rows.columns]]
-    hulls = {name: Hull.read(content) for name, content in metadata.get("hull", {}).items()}
+    found = estimated(model, metadata, rows)  # refuses rows that lack what the model needs
+    outside = _outside(metadata, rows)
     pieces = []
-    for component, own in estimated(model, metadata, rows).items():
+    for component, own in found.items():
         measured = rows.get(f"{component}_power")
         pieces.append(
             labels.assign(
                 component=component,
                 **own._asdict(),
                 measured=np.nan if measured is None else measured,
-                outside=_outside(hulls[component], rows) if component in hulls else False,
+                outside=outside.get(component, False),
             )
         )
     return pd.concat(pieces, ignore_index=True)
 
 
-def _outside(hull: Hull, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Rows unlike those of training; of containers also those whose node does more than any node did then."""
-    outside = hull.outside(rows)
-    if "container" not in rows.columns:
-        return outside
-    window = windows_of(rows)
-    containers = Containers({name: rows[name].to_numpy(dtype=np.float64) for name in hull.features}, window)
-    return outside | hull.beyond({name: containers.added_up(name) for name in hull.features})[window]
+def _outside(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
+    """Rows unlike those of training by component; of containers also those whose node does more than any did then."""
+    hulls = {name: Hull.read(content) for name, content in metadata.get("hull", {}).items()}
+    outside = {component: hull.outside(rows) for component, hull in hulls.items()}
+    if are_containers(metadata, rows):
+        window, features = windows_of(rows), {name for hull in hulls.values() for name in hull.features}
+        containers = Containers({name: rows[name].to_numpy(dtype=np.float64) for name in features}, window)
+        nodes = {name: containers.added_up(name) for name in features}
+        outside = {component: outside[component] | hull.beyond(nodes)[window] for component, hull in hulls.items()}
+    return outside
 
 
 def estimate_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.containers import read_batches
 from kepler_train.models import PowerModel
-from kepler_train.models.sharing import Containers
+from kepler_train.models.sharing import Containers, windows_of
 
 WINDOWS, ROWS = 100, 4000
 _BATCH = 1 << 16  # rows that are read at once
@@ -59,4 +59,4 @@ def _spread(containers: Path, written: int) -> Containers:  # noqa: ARG001  # a 
     found = pa.Table.from_batches(parts).to_pandas()
     features = [name for name in names if name not in ("time", "node", "container", "workload")]
     columns = {name: found[name].to_numpy(dtype=np.float64) for name in features}
-    return Containers(columns, found.groupby(["time", "node"], observed=True).ngroup().to_numpy(dtype=np.intp))
+    return Containers(columns, windows_of(found))
