@@ -44,5 +44,6 @@ bench: setup ## Measure speed and memory
 lock: setup ## Lock the requirements anew
 	@scripts/lock
 
-clean: down ## Remove .venv and the files of the demo
-	rm -rf $(VENV) .kepler-train
+clean: down ## Remove .venv and the files of the demo, also those outside of this folder
+	@if [ -x $(BIN)/kepler-train ]; then $(BIN)/kepler-train local clean; fi
+	rm -rf $(VENV) $(VENV).tools .kepler-train

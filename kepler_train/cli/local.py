@@ -78,18 +78,44 @@ def up(
 
 @app.command()
 def down(home: Home = None) -> None:
-    """Stop the stack; no process of it is left."""
+    """Stop the stack; no process of it is left, its files stay."""
     from kepler_train.events import say
-    from kepler_train.local.stack import end_leftovers, find
+    from kepler_train.local.stack import end_leftovers, find, kept_outside
     from kepler_train.local.state import home_folder
 
+    folder = home_folder(home)
     running = find(home)
     if running is not None:
         say(f"Stopped: {', '.join(reversed(running.stop()))}.")
-    elif killed := end_leftovers(home_folder(home)):
+    elif killed := end_leftovers(folder):
         say(f"Ended {len(killed)} processes of a stack that had lost its supervisor.")
     else:
-        say(f"Nothing is up in {home_folder(home)}.")
+        say(f"Nothing is up in {folder}.")
+    if (folder / "state.json").exists():
+        say(f"Its files stay in {folder}.")
+    if kept := kept_outside(folder):
+        say(f"Outside of it stay, for PostgreSQL's own user: {', '.join(map(str, kept))}")
+        say("To remove those: kepler-train local clean")
+
+
+@app.command()
+def clean(home: Home = None) -> None:
+    """Remove what a stack that is down keeps outside of its home: root's database and PostgreSQL's programs."""
+    from kepler_train.errors import UserError
+    from kepler_train.events import say
+    from kepler_train.local.outside import remove
+    from kepler_train.local.stack import find, kept_outside
+    from kepler_train.local.state import home_folder
+
+    folder = home_folder(home)
+    if find(home) is not None:
+        raise UserError(f"The stack in {folder} is up: stop it with `kepler-train local down` first.")
+    kept = kept_outside(folder)
+    removed = remove(kept)
+    for entry in kept:
+        say(f"Removed {entry}" if entry in removed else f"Left {entry}: another stack uses it")
+    if not kept:
+        say(f"The stack in {folder} keeps nothing outside of it.")
 
 
 @app.command()

@@ -8,6 +8,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kepler_train.errors import UserError
+from kepler_train.events import say
+from kepler_train.local import outside
 from kepler_train.local.airflow import AirflowSetup, airflow_services, code_folder
 from kepler_train.local.ports import take_port
 from kepler_train.local.postgres import PostgresServer
@@ -60,6 +62,8 @@ def make_plan(home: Path, settings: Settings) -> Plan:
     if settings.defaults:
         steps["KEPLER_TRAIN_DEFAULTS"] = settings.defaults
     postgres = PostgresServer(home / "postgres", log=logs / "postgres.log")
+    for leftover in outside.sweep():  # after our own database has said where it is: the home may have been moved
+        say(f"Removed {leftover}, whose stack is gone")
     services: list[Service] = [postgres]
     if settings.prometheus_data:
         prometheus = make_prometheus(home, Path(settings.prometheus_data), settings.bind, logs / "prometheus.log")

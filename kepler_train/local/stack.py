@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kepler_train.errors import TryAgain, UserError
+from kepler_train.local import outside
 from kepler_train.local.airflow_api import AirflowApi
 from kepler_train.local.plan import check
+from kepler_train.local.postgres import site_packages
 from kepler_train.local.process import STACK_MARK, Identity, kill_all, marked
 from kepler_train.local.state import Settings, StackState, home_folder, lock_home
 
@@ -73,7 +75,8 @@ class RunningStack:
                 return
             if state.phase == "failed" or not state.running:
                 notes = [f"{shown.name} {shown.note}" for shown in state.services if shown.note]
-                raise TryAgain(f"The stack did not start: {state.note or '; '.join(notes) or state.phase}.")
+                why = (state.note or "; ".join(notes) or f"it is {state.phase}").rstrip(".")
+                raise TryAgain(f"The stack did not start: {why}. Its logs are in {self.home / 'logs'}.")
             if time.monotonic() - started > seconds:
                 late = ", ".join(shown.name for shown in state.services if not shown.well) or "everything"
                 raise TryAgain(
@@ -173,6 +176,11 @@ def find(home: Path | None = None) -> RunningStack | None:
     folder = home_folder(home)
     state = StackState.read(folder)
     return RunningStack(folder) if state is not None and state.running else None
+
+
+def kept_outside(home: Path) -> list[Path]:
+    """Return what the stack of a home keeps outside of it, for PostgreSQL's own user."""
+    return outside.kept_for(home / "postgres", site_packages())
 
 
 def end_leftovers(home: Path) -> list[int]:

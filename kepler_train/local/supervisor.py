@@ -62,7 +62,8 @@ class Watched:
                 self._start(now)
         elif child.exit_code is not None and not (self.service.once and child.exit_code == 0):
             code = child.exit_code
-            self._restart(now, f"ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}")
+            how = f"ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+            self._restart(now, f"{how}, {self.service.last_words()}")
         elif now >= self._next_check and self.shown.state != "done":
             self._check(now)
 
@@ -70,7 +71,7 @@ class Watched:
         try:
             self.service.start()
         except (KeplerTrainError, OSError) as error:
-            self._restart(now, f"cannot start: {error}")
+            self._restart(now, f"cannot start: {str(error).rstrip('.')}")
             return
         self._started = self._unwell_since = self._next_check = now
         self.shown.state = "starting"
@@ -99,7 +100,7 @@ class Watched:
             warn(f"{self.service.name}: does not answer")
         limit = self.service.start_seconds if self.shown.state == "starting" else _UNWELL_SECONDS
         if now - self._unwell_since > limit:
-            self._restart(now, f"{self.shown.state} for {limit:.0f} s")
+            self._restart(now, f"{self.shown.state} for {limit:.0f} s, {self.service.last_words()}")
 
     def _restart(self, now: float, why: str) -> None:
         if self.service.child is not None:
@@ -111,7 +112,7 @@ class Watched:
         self.shown.restarts += 1
         self._not_before = now + pause
         self.shown.state, self.shown.pid = "waiting", None
-        self.shown.note = f"{why}: {self.service.last_words()}"
+        self.shown.note = why
         warn(f"{self.service.name}: {why}; starting again in {pause:.1f} s")
 
 

@@ -5,31 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from connecting import connected
 
 from kepler_train.errors import UserError
 from kepler_train.local.postgres import PostgresServer
 from kepler_train.local.process import running_in
-from kepler_train.local.unprivileged import place_for, reachable
 
 pytestmark = pytest.mark.integration
-
-
-@contextmanager
-def connected(server: PostgresServer) -> Iterator[Any]:
-    import psycopg2
-
-    connection = psycopg2.connect(host=server.address, dbname="airflow", user="postgres")
-    connection.autocommit = True
-    try:
-        yield connection.cursor()
-    finally:
-        connection.close()
 
 
 def test_what_was_committed_survives_kill_9_although_a_backend_is_busy(home: Path):
@@ -79,15 +64,3 @@ def test_two_servers_on_one_folder_are_refused(home: Path):
         PostgresServer(home / "pg")
     server.close()
     PostgresServer(home / "pg").close()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user")
-def test_a_home_that_the_servers_user_cannot_reach_stays_closed(home: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("kepler_train.local.unprivileged._SHARED", home / "var")
-    closed = home / "root"
-    closed.mkdir(mode=0o700)
-    place = place_for(closed / "postgres", (65534, 65534))
-    assert place.parent == home / "var"
-    assert place.stat().st_uid == 65534
-    assert place_for(closed / "postgres", (65534, 65534)) == place
-    assert not reachable(closed, (65534, 65534))

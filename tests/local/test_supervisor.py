@@ -149,7 +149,7 @@ def test_a_service_that_never_works_is_reported_with_its_last_words(start: Calla
     stack = start("broken")
     state = stack.state
     assert state.phase == "failed"
-    assert "exit code 3: no luck today" in next(s.note for s in state.services if s.name == "triggerer")
+    assert "exit code 3, its log ends: no luck today" in next(s.note for s in state.services if s.name == "triggerer")
     stack.stop()
     assert processes(stack.home) == []
 
