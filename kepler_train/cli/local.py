@@ -95,7 +95,7 @@ def down(home: Home = None) -> None:
         say(f"Its files stay in {folder}.")
     if kept := kept_outside(folder):
         say(f"Outside of it stay, for PostgreSQL's own user: {', '.join(map(str, kept))}")
-        say("To remove those: kepler-train local clean")
+        say(f"To remove those: kepler-train local clean --home {folder}")
 
 
 @app.command()
