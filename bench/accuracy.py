@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kepler_train.evaluate.protocols import Protocol, gap_of, splits
 from kepler_train.extract.given import read_given
-from kepler_train.extract.lags import lagged_names, with_lags
-from kepler_train.train.protocols import Protocol, Windows, gap_of, splits, workloads_or_blocks
+from kepler_train.extract.row_times import RowTimes, workloads_or_blocks
+from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.train.trainer import trainer
 from kepler_train.train.training_set import training_set
 
@@ -44,7 +45,7 @@ def forward_error(file: Path, group: str, component: str, name: str, seed: int, 
     column = f"{SOURCE}/{component}_power"
     data = training_set(seen, features, component, column, group, intercept=True, seed=seed)
     gap = gap_of(len(rows), FOLDS, own.lags)
-    ((inside, outside),) = splits(Protocol.FORWARD, Windows.of(rows), FOLDS, seed, gap)
+    ((inside, outside),) = splits(Protocol.FORWARD, RowTimes.of(rows), FOLDS, seed, gap)
     model = own.fit(data.take(inside))
     asked = seen if past else with_lags(rows.drop(columns="time"), given.features, own.lags)
     off = np.abs(model.predict(asked[features].to_numpy()[outside]) - data.y[outside])

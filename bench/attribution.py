@@ -13,21 +13,21 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from kepler_train.collect.decoding import Samples
-from kepler_train.collect.samples import schema, table
-from kepler_train.collect.schedule import read_schedule
+from kepler_train.extract.writing import extract_samples
 from kepler_train.isolate.attribution import RULES
+from kepler_train.isolate.background import NOTHING_KNOWN
+from kepler_train.isolate.frames import isolate_frames
 from kepler_train.isolate.isolation import attributed
 from kepler_train.isolate.truth import container_errors
+from kepler_train.samples.decoding import Samples
+from kepler_train.samples.parquet import schema, table
+from kepler_train.samples.schedule import read_schedule
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.store import store_of
 from kepler_train.simulate.truth import write_container_truth
 from kepler_train.simulate.workloads import STRESS_LOADS
 from kepler_train.spec import RunSpec
-from kepler_train.steps.background import NOTHING_KNOWN
-from kepler_train.steps.extract import extract_samples
-from kepler_train.steps.isolate import isolate_frames
 
 
 def write_samples(runs: list[NodeRun], folder: Path) -> None:

@@ -30,8 +30,8 @@ folder = Path(sys.argv[1])
 """
 # The earlier figure begins with the answer in memory: so does this, with the samples of every series.
 IN_PROCESS = """
-from kepler_train.collect.samples import MetricFile
-from kepler_train.collect.schedule import Schedule
+from kepler_train.samples.parquet import MetricFile
+from kepler_train.samples.schedule import Schedule
 from kepler_train.extract.frames import node_frames
 from kepler_train.spec import RunSpec
 spec = RunSpec(energy_sources=["rapl-sysfs", "acpi"], feature_groups=["Basic"])
@@ -52,15 +52,15 @@ seconds()
 print(min(seconds() for _ in range(5)), with_reading)
 """
 EVERY_GROUP = """
-from kepler_train.collect.schedule import Schedule
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
-from kepler_train.steps.extract import extract_samples
+from kepler_train.extract.step import extract_samples
 groups = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly", "Full", "IRQOnly", "WorkloadOnly"]
 spec = RunSpec(energy_sources=["rapl-sysfs", "acpi"], feature_groups=groups)
 figures = extract_samples(folder, spec, Schedule(), Path(sys.argv[2]))
 """
 FROM_JSON = """
-from kepler_train.collect.exchange import import_json
+from kepler_train.samples.exchange import import_json
 import_json(Path(sys.argv[3]), folder)
 """
 A_MONTH = EVERY_GROUP.replace('"rapl-sysfs", "acpi"', '"rapl-sysfs"').replace("feature_groups=groups", "")
@@ -89,7 +89,7 @@ def row(name: str, figure: float, unit: str, earlier: float | None, limit: float
 
 def recording(folder: Path, containers: int, steps: int) -> tuple[Path, Path]:
     """A kepler_query.json, and its samples as Parquet."""
-    from kepler_train.collect.exchange import import_json
+    from kepler_train.samples.exchange import import_json
 
     file, samples = folder / f"{containers}x{steps}.json", folder / f"{containers}x{steps}"
     samples.mkdir()
@@ -101,8 +101,8 @@ def recording(folder: Path, containers: int, steps: int) -> tuple[Path, Path]:
 
 def long_recording(folder: Path, days: float) -> None:
     """Counters of a node and its containers, written as a query writes them: a chunk of time after the other."""
-    from kepler_train.collect.decoding import Samples
-    from kepler_train.collect.samples import schema, table, writer
+    from kepler_train.samples.decoding import Samples
+    from kepler_train.samples.parquet import schema, table, writer
 
     chance = np.random.default_rng(1)
     names = ("container_id", "pod_name", "container_name", "container_namespace")

@@ -36,9 +36,9 @@ def recorded(session, method, url, **options):
     return once(session, method, url, **options)
 requests.Session.request = recorded
 from pathlib import Path
-from kepler_train.collect.prometheus import Prometheus
-from kepler_train.collect.query import query
-from kepler_train.collect.wanted import Wanted
+from kepler_train.query.prometheus import Prometheus
+from kepler_train.query.fetch import query
+from kepler_train.samples.wanted import Wanted
 url, out, energy, feature, start, end, notes = sys.argv[1:]
 wanted = Wanted("legacy", "instance", [energy], [feature], frozenset())
 figures = query(Prometheus(url), wanted, [], float(start), float(end), Path(out))

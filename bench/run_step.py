@@ -29,9 +29,10 @@ def cpu_seconds(command: list[str]) -> float:
 
 def done_run(workspace: Path) -> None:
     """A planned run whose query is done, without a Prometheus to ask."""
+    from kepler_train.runs.registry import STEPS
+    from kepler_train.runs.runner import run_step
     from kepler_train.spec import RunSpec
-    from kepler_train.steps import STEPS
-    from kepler_train.workspace import Inputs, Run, Step, open_store, run_step
+    from kepler_train.workspace import Inputs, Run, Step, open_store
 
     class Recorded(Step):
         def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> dict[str, int]:  # noqa: ARG002

@@ -46,7 +46,7 @@ ONE_TENTH = (
     """
 import numpy as np
 from kepler_train.train import held_out
-from kepler_train.train.protocols import Protocol, Split
+from kepler_train.evaluate.protocols import Protocol, Split
 def one_tenth(frame, folds, seed, lags=0):
     parts = np.array_split(np.random.default_rng(seed).permutation(len(frame)), 10)
     return [Split(tuple(Protocol), np.sort(np.concatenate(parts[1:])), np.sort(parts[0]))]
@@ -60,7 +60,7 @@ NOTHING_MORE = (
     """
 from kepler_train.export import layout
 from kepler_train.models import artifact, parity
-from kepler_train.steps import export
+from kepler_train.runs.registry import export
 artifact.check_parity = lambda *_: parity.Parity({}, {})
 layout.write_card = export.draw_pictures = lambda *_: None
 """
@@ -70,7 +70,7 @@ layout.write_card = export.draw_pictures = lambda *_: None
 
 def recording(folder: Path) -> None:
     """`kepler_query/`, the samples of the recording."""
-    from kepler_train.collect.exchange import import_json
+    from kepler_train.samples.exchange import import_json
 
     file, samples = folder / "recording.json", folder / "kepler_query"
     samples.mkdir()

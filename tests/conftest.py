@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from known_samples import HOURS, START
 
 from kepler_train.cli import main
+from kepler_train.simulate.machine import Machine
+from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
@@ -21,6 +24,23 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real recordings: ../shared/data is not there")
     return folder
+
+
+@pytest.fixture(scope="session")
+def two_nodes() -> list[NodeRun]:
+    """Eight hours of two simulated nodes."""
+    return run_nodes(
+        Scenario(
+            start=START,
+            duration=HOURS * 3600,
+            nodes=2,
+            seed=3,
+            containers=4,
+            machine=Machine(sockets=1, cores_per_socket=4),
+            phase=600,
+            idle=600,
+        )
+    )
 
 
 @pytest.fixture

@@ -8,16 +8,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from kepler_train.collect.decoding import Samples
-from kepler_train.collect.samples import schema, table
 from kepler_train.errors import DataError
+from kepler_train.runs.registry import STEPS
+from kepler_train.runs.runner import run_step
+from kepler_train.samples.decoding import Samples
+from kepler_train.samples.parquet import schema, table
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import Scenario, run_nodes
 from kepler_train.simulate.store import store_of
 from kepler_train.simulate.truth import write_container_truth
 from kepler_train.spec import RunSpec
-from kepler_train.steps import STEPS
-from kepler_train.workspace import Inputs, Manifest, Run, Step, open_store, run_step
+from kepler_train.workspace import Inputs, Manifest, Run, Step, open_store
 
 START = 1_794_614_400.0  # 2026-11-14T00:00:00Z
 SOURCE = "rapl-sysfs"

@@ -42,8 +42,8 @@ def estimate(
     its interval (W); containers have their share of what the model says of their node. `outside` marks rows that are
     unlike any that the model was trained on. Where the data have measured power, the error is said.
     """
+    from kepler_train.estimate.estimates import estimate_table, estimates
     from kepler_train.extract.table import write_table
-    from kepler_train.steps.estimate import estimate_table, estimates
 
     place = table_path(output)
     learnt, metadata = model_of(model)
@@ -98,7 +98,7 @@ def _has_each(value: Any, kind: type, names: Iterable[str]) -> bool:
 
 def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: str, **asked: str) -> pd.DataFrame:
     """The rows of a frame, or of a query, as the model of these metadata needs them."""
-    from kepler_train.steps.estimate import rows_of_frame, rows_of_query
+    from kepler_train.estimate.estimates import rows_of_frame, rows_of_query
 
     frame = frame_file(data)
     if frame is not None:
@@ -113,7 +113,7 @@ def warn_of_rows_trained_on(
     model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame, found: pd.DataFrame
 ) -> None:
     """Say when measured power is no test of a model, because it learnt from that time."""
-    from kepler_train.steps.estimate import rows_trained_on
+    from kepler_train.estimate.estimates import rows_trained_on
 
     known = rows_trained_on(metadata, rows) if found["measured"].notna().any() else 0
     if known:

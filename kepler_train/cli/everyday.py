@@ -42,9 +42,9 @@ def validate(
     Without --feature-group and --energy-source all are looked at, and one that is complete will do.
     """
     from kepler_train.catalog import catalog
-    from kepler_train.collect.verdict import check_verdict
-    from kepler_train.collect.wanted import every_group
-    from kepler_train.steps.validate import judge_samples, write_verdict
+    from kepler_train.samples.wanted import every_group
+    from kepler_train.validate.judging import judge_samples, write_verdict
+    from kepler_train.validate.verdict import check_verdict
 
     spec = o.spec_of(
         output_types=["AbsPower"],
@@ -83,7 +83,7 @@ def extract(
 
     AbsPower has a row per window and node; DynPower one per window and container, with the power of its node.
     """
-    from kepler_train.steps.pipeline import about_table, extract_table
+    from kepler_train.runs.pipeline import about_table, extract_table
 
     spec = o.spec_of(
         energy_sources=energy_source,
@@ -124,7 +124,7 @@ def isolate(
 ) -> None:
     """Remove the background's power and share the rest among containers: a table, .parquet or .csv."""
     from kepler_train.cli.isolating import known_background
-    from kepler_train.steps.pipeline import about_table, isolate_table
+    from kepler_train.runs.pipeline import about_table, isolate_table
 
     spec = o.spec_of(
         energy_sources=energy_source,
@@ -198,12 +198,12 @@ def train(
 ) -> None:
     """Train power models from a query, judge them, and keep those that pass in MODEL_PATH/<pipeline>."""
     from kepler_train.cli.isolating import known_background
-    from kepler_train.collect.samples import window_of
     from kepler_train.export.database import is_pipeline
-    from kepler_train.steps import models_of
-    from kepler_train.steps.checkpoints import keep_checkpoints
-    from kepler_train.steps.pipeline import train_pipeline
-    from kepler_train.steps.previous import keep_previous
+    from kepler_train.parts import models_of
+    from kepler_train.plan.checkpoints import keep_checkpoints
+    from kepler_train.plan.previous import keep_previous
+    from kepler_train.runs.pipeline import train_pipeline
+    from kepler_train.samples.parquet import window_of
 
     asked = o.spec_of(
         pipeline=pipeline_name,
@@ -261,9 +261,9 @@ def export(
     """Copy a trained pipeline into a model database, and list it there."""
     from pathlib import Path
 
-    from kepler_train.collect.benchmark import read_benchmark
     from kepler_train.export.database import copy_pipeline, is_pipeline
     from kepler_train.publish.index import list_pipeline
+    from kepler_train.samples.benchmark import read_benchmark
 
     if benchmark and collect_date:
         raise UserError("Name the time of collection in one way: --benchmark or --collect-date.")

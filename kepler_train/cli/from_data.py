@@ -49,9 +49,9 @@ def isolate_from_data(
     """
     from kepler_train.cli.isolating import known_background
     from kepler_train.extract.table import write_table
-    from kepler_train.steps.chosen_features import chosen_features
-    from kepler_train.steps.from_data import isolate_given
-    from kepler_train.steps.pipeline import about_table
+    from kepler_train.runs.from_data import isolate_given
+    from kepler_train.runs.pipeline import about_table
+    from kepler_train.train.chosen_features import chosen_features
 
     asked = o.spec_of(
         machine_id=machine_id,
@@ -104,12 +104,13 @@ def train_from_data(
     """
     from kepler_train.export.database import is_pipeline
     from kepler_train.export.layout import complete_arguments
-    from kepler_train.steps import models_of
-    from kepler_train.steps.checkpoints import keep_checkpoints
-    from kepler_train.steps.chosen_features import chosen_features
-    from kepler_train.steps.from_data import train_given, with_workloads
-    from kepler_train.steps.previous import keep_previous
-    from kepler_train.workspace.manifest import sha256_of
+    from kepler_train.extract.given_workloads import with_workloads
+    from kepler_train.hashing import sha256_of
+    from kepler_train.parts import models_of
+    from kepler_train.plan.checkpoints import keep_checkpoints
+    from kepler_train.plan.previous import keep_previous
+    from kepler_train.runs.from_data import train_given
+    from kepler_train.train.chosen_features import chosen_features
 
     file = _frame_file(frame)
     about = _about(file)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kepler_train.cli.files import data_path, model_path, named, query_samples
 from kepler_train.errors import UserError
+from kepler_train.isolate.background import Known, read_models
 from kepler_train.isolate.choice import ANY_NODE
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import (
@@ -16,9 +17,9 @@ from kepler_train.isolate.profile import (
     profile_name,
     read_background,
 )
+from kepler_train.plan.background import keep_models
+from kepler_train.runs.pipeline import idle_profiles
 from kepler_train.spec import RunSpec
-from kepler_train.steps.background import Known, keep_models, read_models
-from kepler_train.steps.pipeline import idle_profiles
 
 # A profile says its node type first; a query begins with the name of a metric.
 _FIRST_KEY, _LOOKED_AT = b'"node_type"', 100

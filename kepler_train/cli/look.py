@@ -73,7 +73,7 @@ def _plot_rows(
     """Power and load of every node over time, with the phases of the schedule."""
     from kepler_train.export.timeline import plot_timeline
     from kepler_train.extract.given import read_given
-    from kepler_train.steps.pipeline import node_and_containers
+    from kepler_train.runs.pipeline import node_and_containers
 
     phases = o.schedule_of(schedule)
     if frame := frame_file(data):
@@ -110,8 +110,8 @@ def _plot_estimates(
 ) -> None:
     """What one model says about rows: over time, against the load, or less what was measured."""
     from kepler_train.cli.estimate import model_of, rows_for, warn_of_rows_trained_on
+    from kepler_train.estimate.estimates import by_workload, estimates, loads_of, of_nodes
     from kepler_train.export.estimates import plot_estimate, plot_power_curve, plot_residuals
-    from kepler_train.steps.estimate import by_workload, estimates, loads_of, of_nodes
 
     if not model:
         raise UserError(f"Name the model to draw with --model: {target} shows what one model says.")
@@ -149,7 +149,7 @@ def profile(
     the profile serves every group that the query has.
     """
     from kepler_train.isolate.profile import background, profile_file
-    from kepler_train.steps.pipeline import node_and_containers, only_node
+    from kepler_train.runs.pipeline import node_and_containers, only_node
 
     phases = o.schedule_of(schedule)
     with query_samples(query_name) as samples, scratch() as work:
@@ -175,7 +175,7 @@ def profile(
 def _spec(samples: Path, energy_source: str, feature_group: str, metric_prefix: str) -> RunSpec:
     """The spec of the options; the group that is not named is the first that its Kepler is known for."""
     from kepler_train.catalog import catalog
-    from kepler_train.collect.verdict import find_collected_dialect
+    from kepler_train.validate.verdict import find_collected_dialect
 
     asked = o.spec_of(energy_sources=energy_source, metric_prefix=metric_prefix)
     group = feature_group or catalog().dialect(find_collected_dialect(asked, samples)).default_group
@@ -186,8 +186,8 @@ def _spec(samples: Path, energy_source: str, feature_group: str, metric_prefix: 
 
 def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
     """The spec with every feature group that the query has whole."""
-    from kepler_train.collect.verdict import verdict
-    from kepler_train.collect.wanted import every_group
+    from kepler_train.samples.wanted import every_group
+    from kepler_train.validate.verdict import verdict
 
     groups = verdict(spec.model_copy(update={"feature_groups": every_group(())}), samples)["groups"]
     complete = [name for name, group in groups.items() if group["valid"]]

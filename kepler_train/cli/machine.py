@@ -17,8 +17,8 @@ from kepler_train.errors import UserError, unknown_name
 from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
-    from kepler_train.catalog.node_types import Match, NodeTypeIndex
-    from kepler_train.collect.machine import MachineSpec
+    from kepler_train.machine.node_types import Match, NodeTypeIndex
+    from kepler_train.machine.spec import MachineSpec
 
 
 def machine(
@@ -63,8 +63,8 @@ def _is_input(place: Path, spec_file: str) -> bool:
 
 
 def _here(spec_file: str) -> MachineSpec:
-    from kepler_train.collect.machine import this_machine
-    from kepler_train.collect.machine_file import read_machine
+    from kepler_train.machine.file import read_machine
+    from kepler_train.machine.spec import this_machine
 
     return read_machine(named(spec_file, ".json")) if spec_file else this_machine()
 
@@ -72,8 +72,8 @@ def _here(spec_file: str) -> MachineSpec:
 def _behind(address: str, node: str, moment: float | None, prefix: str) -> dict[str, MachineSpec]:
     import time
 
-    from kepler_train.collect.machine_query import machines_at
-    from kepler_train.collect.prometheus import Prometheus
+    from kepler_train.query.machines import machines_at
+    from kepler_train.query.prometheus import Prometheus
 
     machines = machines_at(Prometheus(address), time.time() if moment is None else moment, prefix)
     if node and node not in machines:
@@ -99,7 +99,7 @@ def _show(name: str, machine: MachineSpec) -> None:
 
 def write_machine(file: Path, machine: MachineSpec) -> None:
     """Write a machine spec, in the place of an earlier one if there is one, never of anything else."""
-    from kepler_train.collect.machine_file import machine_text, read_machine
+    from kepler_train.machine.file import machine_text, read_machine
 
     def is_machine(earlier: Path) -> bool:
         try:
@@ -147,7 +147,7 @@ def _add(file: Path, machine_id: str, machine: MachineSpec) -> None:
 
 
 def _read(file: Path, begin: bool = False) -> NodeTypeIndex:
-    from kepler_train.catalog.node_types import NodeTypeIndex
+    from kepler_train.machine.node_types import NodeTypeIndex
 
     index = NodeTypeIndex.empty() if begin and not file.exists() else NodeTypeIndex.read(file)
     if index.gaps():

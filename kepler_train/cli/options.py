@@ -9,8 +9,8 @@ import typer
 from kepler_train.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
-    from kepler_train.collect.machine import MachineSpec
-    from kepler_train.collect.schedule import Schedule
+    from kepler_train.machine.spec import MachineSpec
+    from kepler_train.samples.schedule import Schedule
     from kepler_train.spec import RunSpec
 
 Input = Annotated[str, typer.Option("-i", "--input", help="The query: its folder, or kepler_query.json.")]
@@ -74,9 +74,9 @@ def only_one(spec: RunSpec) -> None:
 def check_methods(spec: RunSpec) -> None:
     """Refuse what this version does not have, before any work, and say what it will not look at."""
     from kepler_train.events import warn
-    from kepler_train.steps import plan
+    from kepler_train.plan.step import check_methods as check
 
-    plan.check_methods(spec)
+    check(spec)
     if (spec.target_hints or spec.bg_hints) and spec.isolator != "trainer":
         warn(f"The isolator {spec.isolator} takes no hints: --target-hints and --bg-hints change nothing.")
 
@@ -112,7 +112,7 @@ def check_continue_from(name: str) -> None:
 def schedule_of(name: str) -> Schedule:
     """The load phases in a file of data, whose .json may be left out; no name, no phases."""
     from kepler_train.cli.files import data_path, named
-    from kepler_train.collect.schedule import read_schedule
+    from kepler_train.samples.schedule import read_schedule
 
     if not name or "://" in name:
         return read_schedule(name)
@@ -122,7 +122,7 @@ def schedule_of(name: str) -> Schedule:
 def machine_of(machine_id: str, schedule: Schedule) -> MachineSpec | None:
     """The measured machine: as its stress run describes it, else as <id>.json does where there is one."""
     from kepler_train.cli.files import named
-    from kepler_train.collect.machine_file import read_machine
+    from kepler_train.machine.file import read_machine
 
     if schedule.machine or not machine_id:
         return schedule.machine

@@ -17,7 +17,7 @@ from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
-    from kepler_train.collect.machine import MachineSpec
+    from kepler_train.machine.spec import MachineSpec
     from kepler_train.spec import RunSpec
     from kepler_train.workspace import Figures
 
@@ -66,9 +66,9 @@ def query(
     from datetime import UTC, datetime
 
     from kepler_train.catalog import catalog
-    from kepler_train.collect.benchmark import is_benchmark, read_benchmark, write_benchmark
-    from kepler_train.collect.wanted import every_group
-    from kepler_train.steps.plan import plan_window
+    from kepler_train.plan.window import plan_window
+    from kepler_train.samples.benchmark import is_benchmark, read_benchmark, write_benchmark
+    from kepler_train.samples.wanted import every_group
 
     if bool(benchmark_window) + bool(start_time or end_time or interval) != 1:
         raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
@@ -107,7 +107,7 @@ def query(
 
 def _check_names(output: str, form: Format, benchmark: str, window: str, machine_id: str) -> None:
     """Refuse to write one file over another."""
-    from kepler_train.collect.benchmark import is_benchmark
+    from kepler_train.samples.benchmark import is_benchmark
 
     names = [("--benchmark", benchmark), ("--id", machine_id), ("--output", output if form is Format.JSON else "")]
     taken: dict[Path, str] = {named(window, ".json"): "--input"} if window else {}
@@ -120,8 +120,8 @@ def _check_names(output: str, form: Format, benchmark: str, window: str, machine
 
 def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | None:
     """The machine that was measured, as its stress run says or, without one, its exporters; never this one."""
-    from kepler_train.collect.benchmark import stressed_machine
-    from kepler_train.steps.machines import exported_machines
+    from kepler_train.query.machines import exported_machines
+    from kepler_train.samples.benchmark import stressed_machine
 
     if benchmark_window and (machine := stressed_machine(named(benchmark_window, ".json"))):
         return machine
@@ -143,9 +143,9 @@ def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | Non
 
 
 def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool, *, metered: bool) -> str:
-    from kepler_train.collect.comma_separated import write_csv
-    from kepler_train.collect.exchange import export_json
-    from kepler_train.steps.query import query_samples
+    from kepler_train.query.samples import query_samples
+    from kepler_train.samples.comma_separated import write_csv
+    from kepler_train.samples.exchange import export_json
 
     with ExitStack() as outputs:
         # Each appears when all of them are whole.

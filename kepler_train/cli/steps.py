@@ -31,10 +31,11 @@ def run_step(
 ) -> None:
     """Do one step of a run, on files in the workspace."""
     from kepler_train.errors import unknown_name
-    from kepler_train.steps import STEPS
-    from kepler_train.steps.plan import planned, settle
+    from kepler_train.plan.stored import planned
+    from kepler_train.plan.window import settle
+    from kepler_train.runs.registry import STEPS
+    from kepler_train.runs.runner import run_step as do
     from kepler_train.workspace import Run, open_store
-    from kepler_train.workspace import run_step as do
 
     if step not in STEPS:
         raise UserError(unknown_name("step", step, STEPS))
@@ -50,8 +51,8 @@ def _asked(file: Path | None, text: str) -> RunSpec:
     """The parameters of a run that is being planned."""
     import json
 
+    from kepler_train.plan.stored import read_spec_file
     from kepler_train.spec import read_spec
-    from kepler_train.steps.plan import read_spec_file
 
     if file is not None:
         return read_spec_file(file)

@@ -15,10 +15,10 @@ from kepler_train.events import say, warn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kepler_train.collect.schedule import Schedule
-    from kepler_train.collect.stress.loads import Load
-    from kepler_train.collect.stress.plan import Plan
-    from kepler_train.collect.stress.session import Session
+    from kepler_train.samples.schedule import Schedule
+    from kepler_train.stress.loads import Load
+    from kepler_train.stress.plan import Plan
+    from kepler_train.stress.session import Session
 
 
 def stress(
@@ -66,9 +66,9 @@ def stress(
     Each load runs with more and more instances, each on a CPU of its own, between two idle phases. With --command or
     --job and without --load, only these run. Ctrl-C stops everything and keeps what was measured.
     """
-    from kepler_train.collect.stress.loads import lacking
-    from kepler_train.collect.stress.plan import shown
-    from kepler_train.collect.stress.session import Session
+    from kepler_train.stress.loads import lacking
+    from kepler_train.stress.plan import shown
+    from kepler_train.stress.session import Session
 
     session = Session(sysfs, state)
     if restore:
@@ -94,7 +94,7 @@ def stress(
 
 
 def _loads(load: list[str], file: str, command: list[str], job: list[str]) -> list[Load]:
-    from kepler_train.collect.stress.loads import parse_command, parse_job, parse_load, read_loads
+    from kepler_train.stress.loads import parse_command, parse_job, parse_load, read_loads
 
     chosen = [parse_load(text) for text in load]
     chosen += read_loads(data_path(file)) if file else []
@@ -112,7 +112,7 @@ def _counts(instances: str) -> list[int]:
 
 def _manifest(output: str) -> Path:
     """The file to write, if it can be written and holds no data but an earlier schedule."""
-    from kepler_train.collect.schedule import parse_schedule
+    from kepler_train.samples.schedule import parse_schedule
 
     path = named(output, ".json")
     if path.exists():
@@ -125,7 +125,7 @@ def _manifest(output: str) -> Path:
 
 
 def _run(session: Session, plan: Plan, path: Path, machine_id: str, node: str) -> None:
-    from kepler_train.collect.stress.session import check_loaded, outcome
+    from kepler_train.stress.session import check_loaded, outcome
 
     schedule, stopped = session.run(plan, _writer(path), machine_id, node)
     counted = outcome(schedule)

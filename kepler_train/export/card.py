@@ -11,11 +11,12 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from kepler_train import __version__
+from kepler_train.evaluate.baselines import title
+from kepler_train.evaluate.judged import Coded, HeldOut
+from kepler_train.evaluate.protocols import FORWARD, Protocol
 from kepler_train.export.standings import of_component
+from kepler_train.extract.row_times import Rows
 from kepler_train.models.hull import Hull
-from kepler_train.train.baselines import title
-from kepler_train.train.judged import Coded, HeldOut
-from kepler_train.train.protocols import FORWARD, Protocol, Rows
 
 CARD, PICTURE = "model_card.md", "held_out.svg"
 _POINTS = 800  # of a component: more hide what they show

@@ -12,7 +12,8 @@ import pandas as pd
 from kepler_train.errors import UserError
 from kepler_train.export.layout import pickle_model
 from kepler_train.models.archive import write_archive
-from kepler_train.models.artifact import METADATA, read_metadata
+from kepler_train.models.artifact import read_metadata
+from kepler_train.models.files import METADATA
 
 
 def is_pipeline(folder: Path) -> bool:

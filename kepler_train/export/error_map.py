@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.canvas import LARGE, NORMAL, PALE, SMALL, Canvas, width_of
 from kepler_train.export.panels import MARGIN, heading
 from kepler_train.export.standings import Standing, Table
-from kepler_train.train.protocols import Protocol
 
 Cells = dict[tuple[str, str], Standing]
 _WIDE, _HIGH = 58, 32  # a cell (pixels): room for two figures below each other

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kepler_train.evaluate.baselines import title
+from kepler_train.evaluate.figures import ByComponent, worst
+from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.standings import Evaluation, about_family, in_groups
-from kepler_train.train.baselines import title
-from kepler_train.train.figures import ByComponent, worst
-from kepler_train.train.protocols import Protocol
 
 Row = dict[str, Any]
 

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from kepler_train import __version__
-from kepler_train.catalog.node_attributes import NodeAttributes
+from kepler_train.evaluate.judged import HeldOut
+from kepler_train.evaluate.protocols import Protocol
 from kepler_train.events import warn
 from kepler_train.export.card import CARD, PICTURE, write_card
 from kepler_train.export.error_tables import error_report, error_tables
 from kepler_train.export.overview import ARGUMENTS
 from kepler_train.export.standings import Evaluation
+from kepler_train.machine.node_attributes import NodeAttributes
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, WEIGHTS, write_json
 from kepler_train.models.pickles import add_pickles
 from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
-from kepler_train.train.judged import HeldOut
-from kepler_train.train.protocols import Protocol
 
 NODE_TYPES = "node_type_index.json"
 

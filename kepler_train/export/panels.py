@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kepler_train.export.canvas import LARGE, NORMAL, PALE, UPRIGHT, Canvas, Point, width_of
-from kepler_train.train.protocols import Rows
+from kepler_train.extract.row_times import Rows
 
 Numbers = npt.NDArray[np.floating]
 # Colours that are told apart side by side; beyond them they come again.

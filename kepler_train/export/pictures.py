@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from kepler_train.evaluate.judged import HeldOut
 from kepler_train.export.error_map import plot_error_map
 from kepler_train.export.plot import plot_held_out
 from kepler_train.export.power_curve import plot_power_curves
 from kepler_train.export.standings import Evaluation, best_parts, ranked_parts, tables
-from kepler_train.train.judged import HeldOut
 
 PLOT = "held_out.png"
 _CURVES = 3  # models in one picture

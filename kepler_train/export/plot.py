@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kepler_train.evaluate.judged import HeldOut
+from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.canvas import Canvas
 from kepler_train.export.panels import Grid, Legend, Panel, colours_of, thinned
-from kepler_train.train.judged import HeldOut
-from kepler_train.train.protocols import BLOCK, Protocol, Rows
+from kepler_train.extract.row_times import BLOCK, Rows
 
 _POINTS = 1000  # of a panel
 _DIAGONAL = "#666666"

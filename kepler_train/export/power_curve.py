@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from kepler_train.evaluate.judged import HeldOut
 from kepler_train.export.canvas import Canvas
 from kepler_train.export.panels import Grid, Legend, Numbers, Panel, colours_of, heading, limits, thinned
 from kepler_train.export.plot import farthest
+from kepler_train.extract.row_times import Rows
 from kepler_train.train.held_out import LOAD
-from kepler_train.train.judged import HeldOut
-from kepler_train.train.protocols import Rows
 
 _GREY = "#888888"
 _POINTS = 800  # of a panel

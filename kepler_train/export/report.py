@@ -9,12 +9,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kepler_train import __version__
+from kepler_train.estimate.sharing import ADDITIVE
+from kepler_train.evaluate.protocols import FORWARD, Protocol
 from kepler_train.export.pictures import PLOT, error_map_name, pictured, power_curve_name
 from kepler_train.export.standings import Standing, Table, best_parts, in_groups, tables
 from kepler_train.isolate.outcome import Isolation
-from kepler_train.models.sharing import ADDITIVE
 from kepler_train.spec import RunSpec
-from kepler_train.train.protocols import FORWARD, Protocol
 
 REPORT = "README.md"
 # Rows of a table that everybody sees; the others open on a click.

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kepler_train.train.baselines import title
-from kepler_train.train.protocols import Protocol
+from kepler_train.evaluate.baselines import title
+from kepler_train.evaluate.protocols import Protocol
 
 Evaluation = Mapping[str, Any]
 

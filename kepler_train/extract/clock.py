@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kepler_train.collect.samples import LATE
 from kepler_train.extract.counters import Floats
+from kepler_train.samples.parquet import LATE
 
 # A window fits the refresh of the exporter when it is a whole number of refreshes but for this share of it.
 _FITS = 0.01

@@ -16,10 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_train.catalog import Dialect, catalog
-from kepler_train.collect.meters import Meter, meters_of, no_meters_of
-from kepler_train.collect.samples import Series
-from kepler_train.collect.schedule import Schedule
-from kepler_train.collect.wanted import wanted
 from kepler_train.errors import DataError
 from kepler_train.extract.clock import steps_at_once, windows_of
 from kepler_train.extract.counters import Floats
@@ -31,6 +27,10 @@ from kepler_train.extract.smooth import Smoothing
 from kepler_train.extract.sources import Feature, as_counter, features_of
 from kepler_train.extract.timing import MeterTiming, Timing, running
 from kepler_train.extract.workloads import label_windows, phases_of
+from kepler_train.samples.meters import Meter, meters_of, no_meters_of
+from kepler_train.samples.parquet import Series
+from kepler_train.samples.schedule import Schedule
+from kepler_train.samples.wanted import wanted
 from kepler_train.spec import RunSpec
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_train.catalog import catalog
-from kepler_train.collect.health.power import MOST_OF_MACHINE
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.extract.table import CONTAINER, TIMESTAMP
+from kepler_train.validate.power import MOST_OF_MACHINE
 
 # A frame without containers is one of everything that ran.
 ALL_CONTAINERS = "all containers"

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from kepler_train.collect.samples import LATE, Series
 from kepler_train.extract.clock import Clock
 from kepler_train.extract.counters import Floats, increments, scrape_interval
+from kepler_train.samples.parquet import LATE, Series
 
 
 def add_gains(gains: Floats, series: Series, clock: Clock, *, from_birth: bool) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from kepler_train import __version__
 from kepler_train.catalog import catalog
-from kepler_train.collect.schedule import Schedule
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 
 _ABOUT, _UNIT = b"kepler_train", b"unit"

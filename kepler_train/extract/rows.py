@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from kepler_train.collect.arrow import TIMES, coded_words, from_memory, milliseconds, words_by_code
 from kepler_train.extract.clock import Numbers
 from kepler_train.extract.counters import Floats
+from kepler_train.samples.arrow import TIMES, coded_words, from_memory, milliseconds, words_by_code
 
 
 def node_rows(ends: Floats, node: str, workloads: Sequence[str], columns: Mapping[str, Floats]) -> pa.Table:

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from kepler_train.catalog import catalog
 from kepler_train.catalog.model import ExporterFeature
-from kepler_train.collect.duplicates import EXPORTER_POD_LABELS, SCRAPE_LABELS, Identity, distinct
-from kepler_train.collect.health.clock import clock_steps
-from kepler_train.collect.samples import MetricFile, Series
 from kepler_train.errors import DataError
 from kepler_train.extract.clock import Bools, Clock, Windows
 from kepler_train.extract.counters import Floats
 from kepler_train.extract.sources import Feature
 from kepler_train.extract.timing import around, refresh_and_moves, running
+from kepler_train.samples.duplicates import EXPORTER_POD_LABELS, SCRAPE_LABELS, Identity, distinct
+from kepler_train.samples.parquet import MetricFile, Series
+from kepler_train.validate.clock import clock_steps
 
 # Samples that are read at once: 128 MB of times and values.
 _AT_ONCE = 1 << 23

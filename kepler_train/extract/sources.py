@@ -9,13 +9,13 @@ from pathlib import Path
 
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.catalog.model import Kind, NodeFeature
-from kepler_train.collect.duplicates import distinct
-from kepler_train.collect.nodes import Nodes
-from kepler_train.collect.samples import MetricFile, Series
-from kepler_train.collect.wanted import feature_metrics
 from kepler_train.events import warn
 from kepler_train.extract.counters import integrated, integrated_means
 from kepler_train.extract.names import Names
+from kepler_train.samples.duplicates import distinct
+from kepler_train.samples.nodes import Nodes
+from kepler_train.samples.parquet import MetricFile, Series
+from kepler_train.samples.wanted import feature_metrics
 from kepler_train.spec import RunSpec
 
 

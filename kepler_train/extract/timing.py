@@ -7,15 +7,15 @@ from typing import Protocol
 
 import numpy as np
 
-from kepler_train.collect.health.clock import ClockStep, steps_by_energy
-from kepler_train.collect.health.refresh import refresh_of
-from kepler_train.collect.meters import Meter
-from kepler_train.collect.samples import Series
 from kepler_train.errors import DataError
 from kepler_train.extract.aliasing import hidden_refresh
 from kepler_train.extract.clock import Bools, Clock, Windows
 from kepler_train.extract.counters import Floats
 from kepler_train.extract.increments import add_gains
+from kepler_train.samples.meters import Meter
+from kepler_train.samples.parquet import Series
+from kepler_train.validate.clock import ClockStep, steps_by_energy
+from kepler_train.validate.refresh import refresh_of
 
 
 class Timing(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kepler_train.collect.schedule import Schedule
 from kepler_train.extract.counters import Floats
+from kepler_train.samples.schedule import Schedule
 
 # A window in which the load changed, or that no phase covers: it belongs to no workload.
 TRANSITION = ""

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kepler_train.collect.machine import MachineSpec
-from kepler_train.collect.schedule import IDLE
+from kepler_train.columns import power_columns
 from kepler_train.errors import UserError
 from kepler_train.isolate.containers import Windows, adds_up, batches
 from kepler_train.isolate.idle import Chosen, window_seconds
-from kepler_train.isolate.isolators import MAY_USE_PROFILE, power_columns
+from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import Background, features_of, profile_of
+from kepler_train.machine.spec import MachineSpec
+from kepler_train.samples.schedule import IDLE
 
 # The length of the idle phase that Kepler's users know; less of it says little about the mean (s).
 IDLE_SECONDS = 100.0

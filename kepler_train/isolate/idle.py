@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from kepler_train.collect.schedule import IDLE
 from kepler_train.errors import DataError
+from kepler_train.samples.schedule import IDLE
 
 # As the schedule says, the quietest stretch of history, or all of a query that was made at idle.
 Chosen = Literal["schedule", "history", "query"]

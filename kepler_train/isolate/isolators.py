@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from kepler_train.errors import UserError, unknown_name
 
 if TYPE_CHECKING:  # the names are asked for where pandas is not needed
-    import pandas as pd
-
     from kepler_train.spec import RunSpec
 
 ISOLATORS = ("auto", "none", "min", "profile", "trainer")
@@ -29,8 +27,3 @@ def check_isolation(spec: RunSpec) -> None:
             "The isolator trainer needs to know the load from the background: give parts of pod names in target_hints"
             " or bg_hints."
         )
-
-
-def power_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns of a frame that hold power (W): `<source>/<component>_power`."""
-    return [name for name in frame.columns if "/" in name and name.endswith("_power")]

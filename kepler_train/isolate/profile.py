@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kepler_train.collect.machine import MachineSpec
+from kepler_train.columns import power_columns
 from kepler_train.errors import UserError
 from kepler_train.isolate.idle import Chosen, idle_rows, window_seconds
-from kepler_train.isolate.isolators import power_columns
+from kepler_train.machine.spec import MachineSpec
 from kepler_train.spec import Time
 
 # Where a workspace, or DATAPATH, keeps profiles.

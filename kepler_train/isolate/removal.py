@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from kepler_train.columns import power_columns
 from kepler_train.isolate.containers import Floats
 from kepler_train.isolate.hints import Hints
-from kepler_train.isolate.isolators import power_columns
 from kepler_train.isolate.minimum import idle_power
 from kepler_train.isolate.profile import Background, BackgroundNames
 

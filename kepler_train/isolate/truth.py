@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from kepler_train.isolate.isolators import power_columns
+from kepler_train.columns import power_columns
 
 _WINDOW = ["time", "node"]
 

@@ -59,7 +59,7 @@ class PowerModel:
 
         Features of earlier windows are added where the frame has them not.
         """
-        from kepler_train.extract.lags import MARK, lags_of, with_lags, without_lag
+        from kepler_train.models.lags import MARK, lags_of, with_lags, without_lag
 
         absent = [feature for feature in self.features if MARK in feature and feature not in frame.columns]
         now = sorted({without_lag(feature) for feature in absent})

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from kepler_train.errors import UserError
-from kepler_train.workspace.manifest import sha256_of
+from kepler_train.hashing import sha256_of
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from kepler_train.catalog import catalog
-from kepler_train.collect.schedule import IDLE
+from kepler_train.evaluate.protocols import gap_of
 from kepler_train.events import say
-from kepler_train.extract.lags import without_lag
+from kepler_train.extract.row_times import BLOCK
 from kepler_train.isolate.attribution import rule_weights
 from kepler_train.isolate.containers import adds_up
 from kepler_train.models import PowerModel
+from kepler_train.models.lags import without_lag
+from kepler_train.samples.schedule import IDLE
 from kepler_train.spec import RunSpec
-from kepler_train.train.baselines import cpu_time_feature
-from kepler_train.train.protocols import BLOCK, gap_of
+from kepler_train.train.cpu_time import cpu_time_feature
 from kepler_train.train.rows import TrainingRows
 from kepler_train.train.subsample import subsample_note
 from kepler_train.train.trainer import Trainer

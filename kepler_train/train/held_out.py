@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.errors import DataError, KeplerTrainError, UserError
+from kepler_train.evaluate.baselines import CPU_TIME, MEAN, PREVIOUS
+from kepler_train.evaluate.judged import Coded, HeldOut
+from kepler_train.evaluate.lines import rising_line
+from kepler_train.evaluate.protocols import Protocol, Split, all_splits
 from kepler_train.events import progress
 from kepler_train.models import ComponentModel, Matrix, NarrowModel, Watts
-from kepler_train.train.baselines import CPU_TIME, MEAN, PREVIOUS, cpu_time
-from kepler_train.train.judged import Coded, HeldOut
-from kepler_train.train.lines import rising_line
-from kepler_train.train.protocols import Protocol, Split, all_splits
+from kepler_train.train.cpu_time import cpu_time
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.training_set import TrainingSet, taken
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from kepler_train.collect.machine import MachineSpec
+from kepler_train.extract.row_times import RowTimes
+from kepler_train.machine.spec import MachineSpec
 from kepler_train.models.hull import Hull
-from kepler_train.train.protocols import Windows
 from kepler_train.train.training_set import TrainingSet
 
 
@@ -47,7 +47,7 @@ class TrainingRows:
     @cached_property
     def window_seconds(self) -> float:
         """The length of the window of one row."""
-        return Windows.of(self.rows).seconds
+        return RowTimes.of(self.rows).seconds
 
     @cached_property
     def workloads(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.catalog import catalog
+from kepler_train.columns import times_of
 from kepler_train.models.component import Matrix, Watts
 
 
@@ -88,8 +89,3 @@ def training_set(
 ) -> TrainingSet:
     """The rows of a frame for one component."""
     return training_sets(frame, features, {component: column}, group, intercept=intercept, seed=seed)[component]
-
-
-def times_of(frame: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """When the window of each row ended (s since 1970)."""
-    return frame["time"].to_numpy(dtype="datetime64[ns]").astype(np.int64) / 1e9

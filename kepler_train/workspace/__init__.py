@@ -3,7 +3,7 @@
 from kepler_train.workspace.failures import failures
 from kepler_train.workspace.layout import Run, files_of, name_of, part_of
 from kepler_train.workspace.manifest import Figures, FileRecord, InputRecord, Manifest
-from kepler_train.workspace.runner import Inputs, Step, run_step
+from kepler_train.workspace.step import Inputs, Step
 from kepler_train.workspace.stores import Store, open_store
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "name_of",
     "open_store",
     "part_of",
-    "run_step",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kepler_train.errors import UserError
+from kepler_train.hashing import sha256_of
 
 # Figures worth showing: rows, series, gaps, errors. Plain JSON values, by name.
 Figures = dict[str, Any]
@@ -58,12 +58,6 @@ class Manifest(BaseModel):
             return cls.model_validate_json(content)
         except ValidationError:
             raise UserError(f"{where} is not a manifest of this version: remove it and run the step again.") from None
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def record_of(path: Path, base: Path) -> FileRecord:

@@ -48,8 +48,8 @@ def _skip_unless_stress(context: Context) -> None:
 @task
 def nodes(params: dict[str, Any]) -> list[str]:
     """The nodes that the run's parameters name: one extract task each, and one where they name none."""
+    from kepler_train.parts import nodes_of
     from kepler_train.spec import read_spec
-    from kepler_train.steps import nodes_of
 
     return nodes_of(read_spec(dict(params)))
 
@@ -57,8 +57,8 @@ def nodes(params: dict[str, Any]) -> list[str]:
 @task
 def models(params: dict[str, Any]) -> list[str]:
     """The models that the run's parameters ask for: one train task each."""
+    from kepler_train.parts import models_of
     from kepler_train.spec import read_spec
-    from kepler_train.steps import models_of
 
     return models_of(read_spec(dict(params)))
 

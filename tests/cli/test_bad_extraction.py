@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from handmade import T0, at, written
 
-from kepler_train.collect.samples import Series
-from tests.collect.handmade import T0, at, written
+from kepler_train.samples.parquet import Series
 
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 

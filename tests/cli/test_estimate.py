@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from handmade import written
 from simulated import write_node
 
-from kepler_train.collect.exchange import export_json
-from kepler_train.collect.samples import Series, read_series
-from kepler_train.collect.schedule import read_schedule
 from kepler_train.models import load_model
 from kepler_train.models.sums import write_sums
+from kepler_train.runs.pipeline import extract_table, train_pipeline
+from kepler_train.samples.exchange import export_json
+from kepler_train.samples.parquet import Series, read_series
+from kepler_train.samples.schedule import read_schedule
 from kepler_train.spec import RunSpec
-from kepler_train.steps.pipeline import extract_table, train_pipeline
-from tests.collect.handmade import written
 
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 MODEL = "models/base/rapl-sysfs/AbsPower/Basic/LinearRegressionTrainer_0"

@@ -166,7 +166,7 @@ def test_a_pipeline_none_of_whose_models_pass_keeps_the_one_that_is_there(
     options = ["-e", "acpi", "-ot", "AbsPower", *LINEAR]
     assert kepler_train("train", "-p", "mine", "-fg", "Basic", *options)[0] == 0
     before = {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()}
-    monkeypatch.setattr("kepler_train.steps.evaluate.refusal", lambda *_: "too rough")
+    monkeypatch.setattr("kepler_train.evaluate.judging.refusal", lambda *_: "too rough")
     code, lines, errors = kepler_train("train", "-p", "mine", "-fg", "BPFOnly", *options)
     assert code == 3
     assert errors == [f"error: None of the 1 models passes the gate: {tmp_path}/kept/mine is not written."]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kepler_train.cli.machine import _add
-from kepler_train.collect.machine import MachineSpec, this_machine
+from kepler_train.machine.spec import MachineSpec, this_machine
 
 SPEC = {"processor": "amd_epyc", "cores": 2, "chips": 1, "memory": 23, "frequency": 2400}
 Ended = tuple[int, list[str], list[str]]  # exit code, lines on stdout, lines on stderr

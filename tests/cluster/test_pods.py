@@ -17,9 +17,10 @@ from steps_cluster import Cluster
 
 from kepler_train.local.airflow_api import AirflowApi
 from kepler_train.local.ports import take_port
+from kepler_train.runs.registry import STEPS
+from kepler_train.runs.runner import run_step
 from kepler_train.spec import RunSpec, read_spec
-from kepler_train.steps import STEPS
-from kepler_train.workspace import Run, open_store, run_step
+from kepler_train.workspace import Run, open_store
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

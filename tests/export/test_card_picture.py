@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
+from kepler_train.evaluate.judged import HeldOut
+from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.card import picture
-from kepler_train.train.judged import HeldOut
-from kepler_train.train.protocols import Protocol
 
 SVG = "{http://www.w3.org/2000/svg}"
 

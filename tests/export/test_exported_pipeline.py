@@ -17,26 +17,26 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_train.catalog.node_types import Match, NodeTypeIndex
-from kepler_train.collect.decoding import Samples
-from kepler_train.collect.machine import MachineSpec
-from kepler_train.collect.samples import schema, table, window_of
-from kepler_train.collect.schedule import Schedule
+from kepler_train.evaluate.judged import HeldOut
+from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.card import write_card
 from kepler_train.export.database import copy_pipeline, held_out_errors
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.report import write_report
+from kepler_train.extract.frame_files import NODE
 from kepler_train.isolate.isolation import isolated_node
 from kepler_train.isolate.outcome import ISOLATION, Isolation
+from kepler_train.machine.node_types import Match, NodeTypeIndex
+from kepler_train.machine.spec import MachineSpec
 from kepler_train.models import load_model
+from kepler_train.runs.pipeline import train_pipeline
+from kepler_train.samples.decoding import Samples
+from kepler_train.samples.parquet import schema, table, window_of
+from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import Scenario, run_nodes
 from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
-from kepler_train.steps.extract import NODE
-from kepler_train.steps.pipeline import train_pipeline
-from kepler_train.train.judged import HeldOut
-from kepler_train.train.protocols import Protocol
 
 SOURCE = "rapl-sysfs"
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from kepler_train.evaluate.judged import HeldOut
 from kepler_train.export import canvas as drawing
 from kepler_train.export.canvas import PALE, Canvas
 from kepler_train.export.error_map import plot_error_map
@@ -22,7 +23,6 @@ from kepler_train.export.pictures import best_alike, draw_pictures, pictured
 from kepler_train.export.plot import plot_held_out
 from kepler_train.export.power_curve import medians, plot_power_curves
 from kepler_train.export.standings import Standing, Table
-from kepler_train.train.judged import HeldOut
 
 SOURCES = {"rapl-sysfs": ["package", "core", "uncore", "dram"], "acpi": ["platform"]}
 GROUPS = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly"]

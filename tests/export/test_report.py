@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kepler_train.evaluate.figures import all_figures
+from kepler_train.evaluate.judged import HeldOut
+from kepler_train.evaluate.judging import judge
 from kepler_train.export.report import write_report
 from kepler_train.export.standings import best_parts, tables
 from kepler_train.isolate.outcome import Isolation
 from kepler_train.spec import RunSpec
-from kepler_train.steps.evaluate import judge
-from kepler_train.train.figures import all_figures
-from kepler_train.train.judged import HeldOut
 
 WINDOW = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T01:00:00Z"}
 FAMILY = "rapl-sysfs/AbsPower/BPFOnly"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kepler_train.collect.schedule import Phase, Schedule
 from kepler_train.export.timeline import _with_gaps, plot_timeline
+from kepler_train.samples.schedule import Phase, Schedule
 
 TIMES = pd.date_range("2026-11-14T00:00:10", periods=6, freq="10s", tz="UTC")
 

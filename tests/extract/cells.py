@@ -19,10 +19,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.collect.decoding import Samples
-from kepler_train.collect.samples import schema, table
-from kepler_train.collect.schedule import Schedule
 from kepler_train.extract.frames import Extraction, extractions
+from kepler_train.samples.decoding import Samples
+from kepler_train.samples.parquet import schema, table
+from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.meter import QUANTUM_JOULES

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_train.collect.samples import Series
 from kepler_train.extract.clock import Clock, steps_at_once, windows_of
 from kepler_train.extract.increments import add_gains, covered_seconds
+from kepler_train.samples.parquet import Series
 
 EVERY = Clock(np.arange(0.0, 100, 10))
 

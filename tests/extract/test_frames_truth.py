@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_train.collect.decoding import Samples
-from kepler_train.collect.samples import schema, table
-from kepler_train.collect.schedule import Schedule
 from kepler_train.extract.frames import Frames, node_frames
+from kepler_train.samples.decoding import Samples
+from kepler_train.samples.parquet import schema, table
+from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.machine import RAPL_COMPONENTS
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import nnls
 
-from kepler_train.collect.decoding import Samples
-from kepler_train.collect.samples import schema, table
-from kepler_train.collect.schedule import Schedule
 from kepler_train.extract import frames
 from kepler_train.extract.frames import Extraction, extractions
 from kepler_train.extract.skew import UNKNOWN
+from kepler_train.samples.decoding import Samples
+from kepler_train.samples.parquet import schema, table
+from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import Scenario, run_nodes
 from kepler_train.simulate.store import store_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from kepler_train.extract.lags import lagged_names, lags_of, with_lags, without_lag
+from kepler_train.models.lags import lagged_names, lags_of, with_lags, without_lag
 
 
 def windows(node: str, seconds: list[int], cycles: list[float]) -> pd.DataFrame:

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from handmade import T0, at, written
 
 from kepler_train.catalog import catalog
-from kepler_train.collect.exchange import export_json, import_json
-from kepler_train.collect.prometheus import Prometheus
-from kepler_train.collect.query import query
-from kepler_train.collect.samples import metrics_in, read_series
-from kepler_train.collect.schedule import Schedule
-from kepler_train.collect.wanted import wanted
 from kepler_train.extract.frames import node_frames
 from kepler_train.extract.names import Names
+from kepler_train.query.fetch import fetch as query
+from kepler_train.query.prometheus import Prometheus
+from kepler_train.samples.exchange import export_json, import_json
+from kepler_train.samples.parquet import metrics_in, read_series
+from kepler_train.samples.schedule import Schedule
+from kepler_train.samples.wanted import wanted
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.prometheus import prometheus_server
 from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
-from tests.collect.handmade import T0, at, written
 
 GRID = T0 + 5.0 * np.arange(20)
 SPEC = RunSpec(feature_groups=["CPUTime"])

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from handmade import T0, at, written
 
-from kepler_train.collect.samples import Series
-from kepler_train.collect.schedule import Schedule
+from kepler_train.extract.frame_files import NODE, PACKAGES
+from kepler_train.extract.writing import extract_samples
+from kepler_train.samples.parquet import Series
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
-from kepler_train.steps.extract import NODE, PACKAGES, extract_samples
-from tests.collect.handmade import T0, at, written
 
 GRID = T0 + 15.0 * np.arange(41)
 RISE = GRID - T0

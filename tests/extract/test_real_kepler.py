@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kepler_train.collect.exchange import import_json
-from kepler_train.collect.schedule import Schedule
 from kepler_train.extract.frames import node_frames
+from kepler_train.samples.exchange import import_json
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from handmade import T0, at, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_train.collect.schedule import Phase, Schedule
 from kepler_train.extract.clock import Clock, Windows
 from kepler_train.extract.frames import Frames, node_frames
 from kepler_train.extract.smooth import WINDOWS, Smoothing
+from kepler_train.samples.schedule import Phase, Schedule
 from kepler_train.spec import RunSpec
-from tests.collect.handmade import T0, at, written
 
 FEATURES = ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
 STEPS = 100

@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError, UserError
 from kepler_train.extract.given import ALL_CONTAINERS, read_given
 from kepler_train.extract.provenance import about_rows, read_about, unit_of
@@ -20,6 +19,7 @@ from kepler_train.extract.table import (
     write_preprocessed,
     write_table,
 )
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 
 SOURCE = "rapl-sysfs"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from handmade import T0, at, written
 
-from kepler_train.collect.samples import Series
-from kepler_train.collect.schedule import Schedule
-from kepler_train.collect.verdict import check_verdict, find_collected_dialect, verdict
-from kepler_train.collect.wanted import wanted
 from kepler_train.errors import DataError
 from kepler_train.extract.frames import Frames, node_frames
+from kepler_train.samples.parquet import Series
+from kepler_train.samples.schedule import Schedule
+from kepler_train.samples.wanted import wanted
 from kepler_train.spec import RunSpec
-from tests.collect.handmade import T0, at, written
+from kepler_train.validate.verdict import check_verdict, find_collected_dialect, verdict
 
 GRID = T0 + 5.0 * np.arange(61)
 RISE = GRID - T0

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from cells import Cell, pairwise_cells, recorded
+from handmade import T0, at, written
 
 from kepler_train.catalog import catalog
-from kepler_train.collect.samples import Series
-from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import DataError
-from kepler_train.extract.estimable import estimable_nodes
+from kepler_train.estimate.estimable import estimable_nodes
 from kepler_train.extract.frames import Extraction
+from kepler_train.samples.parquet import Series
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
-from tests.collect.handmade import T0, at, written
 
 GRID = T0 + 15.0 * np.arange(41)  # ten minutes
 RISE = GRID - T0

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_train.collect.decoding import Samples
-from kepler_train.collect.samples import schema, table
-from kepler_train.collect.schedule import Schedule
 from kepler_train.extract.frames import Frames, node_frames
+from kepler_train.samples.decoding import Samples
+from kepler_train.samples.parquet import schema, table
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extraction.md"

@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 from simulated import write_node
 
-from kepler_train.collect.schedule import read_schedule
+from kepler_train.extract.writing import extract_samples
 from kepler_train.isolate.attribution import RULES
+from kepler_train.isolate.background import NOTHING_KNOWN
+from kepler_train.isolate.frames import isolate_frames
 from kepler_train.isolate.isolation import attributed, isolated_node
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.isolate.truth import container_errors
+from kepler_train.samples.schedule import read_schedule
 from kepler_train.simulate.workloads import STRESS_LOADS
 from kepler_train.spec import RunSpec
-from kepler_train.steps.background import NOTHING_KNOWN
-from kepler_train.steps.extract import extract_samples
-from kepler_train.steps.isolate import isolate_frames
 
 PACKAGE = "rapl-sysfs/package_power"
 SPEC = RunSpec(feature_groups=["Basic"], output_types=["DynPower"])

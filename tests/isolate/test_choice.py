@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from rows import FEATURES, PACKAGE, container_rows, node_rows, with_work
 
-from kepler_train.collect.machine import MachineSpec
 from kepler_train.errors import UserError
 from kepler_train.isolate.choice import ANY_NODE, Choice, choose, scheduled_profiles
 from kepler_train.isolate.isolators import check_isolation
 from kepler_train.isolate.profile import Background, BackgroundNames, background
+from kepler_train.machine.spec import MachineSpec
 from kepler_train.spec import RunSpec
 
 XEON = MachineSpec(processor="intel_xeon", cores=16, chips=2)

@@ -14,16 +14,17 @@ import pytest
 from simulated import SOURCE, Recorded, write_node
 
 from kepler_train.cli.look import profile
-from kepler_train.collect.schedule import Schedule
 from kepler_train.errors import UserError
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.isolation import attributed, isolated_node
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.publish.target import open_target
+from kepler_train.runs.pipeline import train_pipeline
+from kepler_train.runs.registry import STEPS
+from kepler_train.runs.runner import run_step
+from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
-from kepler_train.steps import STEPS
-from kepler_train.steps.pipeline import train_pipeline
-from kepler_train.workspace import Manifest, Run, open_store, run_step
+from kepler_train.workspace import Manifest, Run, open_store
 
 LINEAR = "--dyn-trainers LinearRegressionTrainer"
 WINDOW = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T03:00:00Z"}
@@ -105,7 +106,7 @@ def test_a_model_explains_the_background(
     code, _, _ = typed(f"isolate -fg Basic -o b {asked} --bg-hints stress")  # both given: the target's decide
     assert code == 0
     assert pd.read_parquet("b.parquet").equals(rows)
-    monkeypatch.setattr("kepler_train.steps.evaluate.refusal", lambda *_: "")
+    monkeypatch.setattr("kepler_train.evaluate.judging.refusal", lambda *_: "")
     code, _, errors = typed(f"train -p dyn -ot DynPower -fg Basic {asked} {LINEAR}")
     assert (code, errors) == (0, [])
     assert json.loads(Path("models/dyn/metadata.json").read_text())["isolator"] == "trainer"

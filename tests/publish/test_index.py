@@ -12,9 +12,9 @@ from publishing import FIRST, SECOND, Publishing
 
 from kepler_train.export.overview import COLUMNS
 from kepler_train.publish.index import BEGIN, END, list_pipeline
+from kepler_train.publish.step import publish as publish_step
 from kepler_train.publish.target import open_target
 from kepler_train.spec import RunSpec
-from kepler_train.steps.publish import publish as publish_step
 from kepler_train.workspace import Inputs, Run, open_store
 
 TABLE = "model_name,feature_group,mae,mape,package_mae,package_mape\n"

@@ -13,23 +13,23 @@ from fitting import training_rows
 from simulated_rows import COUNTERS, simulated_rows
 
 from kepler_train.errors import UserError
-from kepler_train.extract.lags import lagged_names, with_lags
 from kepler_train.models import parts
 from kepler_train.models.blend import BlendModel
+from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.models.linear import LinearModel
 from kepler_train.models.middle import MiddleModel
 from kepler_train.models.parts import Part
-from kepler_train.train import auto as auto_module
-from kepler_train.train.auto import AutoTrainer, by_error, folds
 from kepler_train.train.left_out import LeftOut
+from kepler_train.train.trainers import auto as auto_module
+from kepler_train.train.trainers.auto import AutoTrainer, by_error, folds
 from kepler_train.train.training_set import training_set
 
 FEW = {
-    "LinearRegressionTrainer": "kepler_train.train.linear",
-    "ExponentialRegressionTrainer": "kepler_train.train.exponential",
-    "PiecewiseLinearTrainer": "kepler_train.train.piecewise_linear",
-    "ExtraTreesTrainer": "kepler_train.train.extra_trees",
-    "LaggedForestTrainer": "kepler_train.train.lagged_forest",
+    "LinearRegressionTrainer": "kepler_train.train.trainers.linear",
+    "ExponentialRegressionTrainer": "kepler_train.train.trainers.exponential",
+    "PiecewiseLinearTrainer": "kepler_train.train.trainers.piecewise_linear",
+    "ExtraTreesTrainer": "kepler_train.train.trainers.extra_trees",
+    "LaggedForestTrainer": "kepler_train.train.trainers.lagged_forest",
 }
 
 
@@ -94,7 +94,7 @@ def test_a_trainer_that_breaks_down_is_not_chosen_and_named(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("kepler_train.train.piecewise_linear.PiecewiseLinearTrainer.fit", broken)
+    monkeypatch.setattr("kepler_train.train.trainers.piecewise_linear.PiecewiseLinearTrainer.fit", broken)
     X = work(100)
     one = AutoTrainer()
     assert len(one.fit(training_rows(X, straight(X))).parts) == 3

@@ -14,8 +14,8 @@ from sklearn.ensemble import ExtraTreesRegressor
 from kepler_train.catalog import catalog
 from kepler_train.models.terms import Piece, TermsModel
 from kepler_train.train.non_negative import REACH, non_negative
-from kepler_train.train.piecewise_linear import CLOCK
 from kepler_train.train.trainer import Trainer, trainer
+from kepler_train.train.trainers.piecewise_linear import CLOCK
 
 MONOTONE = ["MonotoneBoostingTrainer", "NonNegativePolynomialTrainer", "PiecewiseLinearTrainer"]
 STRONGER = [*MONOTONE, "ExtraTreesTrainer", "TrendForestTrainer", "ResidualForestTrainer", "LaggedForestTrainer"]

@@ -12,7 +12,7 @@ from fitting import FEATURES, node_rows
 from kepler_train.errors import DataError, UserError
 from kepler_train.models import ComponentModel, LinearModel
 from kepler_train.train.held_out import held_out
-from kepler_train.train.linear import LinearRegressionTrainer
+from kepler_train.train.trainers.linear import LinearRegressionTrainer
 from kepler_train.train.training_set import TrainingSet, training_set
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kepler_train.evaluate.protocols import Protocol, gap_of, splits
 from kepler_train.extract.given import read_given
-from kepler_train.extract.lags import lagged_names, with_lags
-from kepler_train.train.auto import AutoTrainer
-from kepler_train.train.protocols import Protocol, Windows, gap_of, splits, workloads_or_blocks
+from kepler_train.extract.row_times import RowTimes, workloads_or_blocks
+from kepler_train.models.lags import lagged_names, with_lags
+from kepler_train.train.trainers.auto import AutoTrainer
 from kepler_train.train.training_set import training_set
 
 
@@ -27,6 +28,6 @@ def test_load_of_later_hours_is_predicted_from_earlier_ones(
     frame = with_lags(workloads_or_blocks(given.whole(), 5), given.features, AutoTrainer.lags)
     features, column = lagged_names(given.features, AutoTrainer.lags), f"rapl-sysfs/{component}_power"
     data = training_set(frame, features, component, column, group, intercept=True, seed=0)
-    ((inside, outside),) = splits(Protocol.FORWARD, Windows.of(frame), 5, 0, gap_of(len(frame), 5, AutoTrainer.lags))
+    ((inside, outside),) = splits(Protocol.FORWARD, RowTimes.of(frame), 5, 0, gap_of(len(frame), 5, AutoTrainer.lags))
     model = AutoTrainer().fit(data.take(inside))
     assert np.abs(model.predict(data.X[outside]) - data.y[outside]).mean() < most

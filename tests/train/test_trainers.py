@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
+from kepler_train.evaluate.additivity import additivity_error
 from kepler_train.models import Fitted, PowerModel
-from kepler_train.train.additivity import additivity_error
-from kepler_train.train.linear import LinearRegressionTrainer
 from kepler_train.train.trainer import TRAINERS, trainer
-from kepler_train.train.xgboost import XgboostFitTrainer
+from kepler_train.train.trainers.linear import LinearRegressionTrainer
+from kepler_train.train.trainers.xgboost import XgboostFitTrainer
 
 
 @pytest.mark.parametrize("bias", [0.0, 20.0])

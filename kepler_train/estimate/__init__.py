@@ -1,0 +1,1 @@
+"""A model and rows in, watts out."""

@@ -1,0 +1,195 @@
+"""Estimate: what a model says about rows, with its interval and a flag for rows unlike any it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from kepler_train.catalog import catalog
+from kepler_train.errors import DataError, UserError
+from kepler_train.estimate.estimable import estimable_nodes
+from kepler_train.estimate.sharing import Containers, are_containers, estimated, shared_by, windows_of
+from kepler_train.events import warn
+from kepler_train.extract.frames import Extraction
+from kepler_train.extract.given import read_given
+from kepler_train.extract.given_workloads import with_workloads
+from kepler_train.extract.provenance import read_about
+from kepler_train.extract.row_times import workloads_or_blocks
+from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
+from kepler_train.extract.writing import tell, with_words
+from kepler_train.models import PowerModel
+from kepler_train.models.hull import Hull
+from kepler_train.models.lags import without_lag
+from kepler_train.samples.schedule import Schedule
+from kepler_train.spec import RunSpec, read_spec
+
+# Columns that say which row it is.
+_LABELS = ("time", "node", "container", "workload")
+_BLOCKS = 5  # of time, where no workload is known
+
+
+def rows_of_frame(
+    file: Path, metadata: Mapping[str, Any], machine: str, schedule: Schedule, nodes: list[str]
+) -> pd.DataFrame:
+    """The rows of a frame, by today's names, with the power that was measured where the frame has it.
+
+    A schedule that has phases says which workload a row belongs to. Of the nodes that are asked for each must be there.
+    """
+    given = read_given(file, metadata["energy_source"], machine, measured=False)
+    if schedule.phases:
+        given = with_workloads(given, schedule, read_about(file) if file.suffix == ".parquet" else {})
+    rows = given.rows if given.has_containers else given.rows.drop(columns="container")
+    if metadata["output_type"] == "DynPower" and given.is_of_whole_nodes():
+        rows = rows.drop(columns=given.power)
+    rows = rows.rename(columns={name: name.partition("/")[2] for name in given.power})
+    there = sorted(rows["node"].unique())
+    if missing := sorted(set(nodes) - set(there)):
+        raise UserError(f"{file} has no rows of {', '.join(missing)}, only of {', '.join(there)}.")
+    if nodes:
+        rows = rows[rows["node"].isin(nodes)].reset_index(drop=True)
+    return rows
+
+
+def rows_of_query(
+    samples: Path, metadata: Mapping[str, Any], schedule: Schedule, asked: Mapping[str, Any]
+) -> pd.DataFrame:
+    """The rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
+
+    The power of a node is no measure of its containers' and is left out for them. Of nodes that were not asked for by
+    name, those that cannot serve are left out.
+    """
+    needs = {without_lag(name) for name in metadata["features"]} | shared_by(metadata)
+    own = {
+        "energy_sources": [metadata["energy_source"]],
+        "feature_groups": [metadata["feature_group"]],
+        "output_types": [metadata["output_type"]],
+        "thirdparty_metrics": _of_others(needs),
+    }
+    spec: RunSpec = read_spec(own | dict(asked), "The options")
+    found: list[pd.DataFrame] = []
+    refused: list[DataError] = []
+    for node, extraction in estimable_nodes(samples, spec, needs, schedule):
+        try:
+            found.append(_rows(extraction, spec))
+        except DataError as error:
+            if node in spec.nodes:
+                raise
+            refused.append(error)
+    if not found and len(refused) == 1:
+        raise refused[0]
+    for reason in refused:
+        warn(f"{reason} It is left out.")
+    if not found:
+        raise DataError(f"None of the {len(refused)} nodes of the query can be estimated: the lines above say why.")
+    return pd.concat(found, ignore_index=True)
+
+
+def _of_others(features: Iterable[str]) -> list[str]:
+    """Features that go by the names of other exporters' metrics."""
+    known = {feature for own in catalog().feature_sets.values() for feature in own}
+    return sorted(name for name in features if name not in known and not catalog().of_node(name))
+
+
+def _rows(extraction: Extraction | DataError, spec: RunSpec) -> pd.DataFrame:
+    """The rows of one node with `<component>_power` as measured (W), or of its containers; or why there are none."""
+    if isinstance(extraction, DataError):
+        raise extraction
+    node: pd.DataFrame = with_words(extraction.node()).to_pandas()
+    tell(extraction, len(node), spec)
+    if spec.output_types == ["DynPower"]:
+        containers: pd.DataFrame = pa.concat_tables(map(with_words, extraction.containers())).to_pandas()
+        return containers.merge(node[["time", "node", "workload"]], on=["time", "node"])
+    return node.rename(columns={name: name.partition("/")[2] for name in node.columns if "/" in name})
+
+
+def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
+    """Every row with the estimated power of each component (W): `predicted`, `low`, `high`, and `measured` or NaN.
+
+    Containers have their share of what the model says of their node. `outside` marks rows whose features are outside
+    the hull of the training rows.
+    """
+    if rows.empty:
+        raise UserError("There are no rows to estimate: name a frame or a query that has some.")
+    labels = rows[[name for name in _LABELS if name in rows.columns]]
+    found = estimated(model, metadata, rows)  # refuses rows that lack what the model needs
+    outside = _outside(metadata, rows)
+    pieces = []
+    for component, own in found.items():
+        measured = rows.get(f"{component}_power")
+        pieces.append(
+            labels.assign(
+                component=component,
+                **own._asdict(),
+                measured=np.nan if measured is None else measured,
+                outside=outside.get(component, False),
+            )
+        )
+    return pd.concat(pieces, ignore_index=True)
+
+
+def _outside(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
+    """Rows unlike those of training by component; of containers also those whose node does more than any did then."""
+    hulls = {name: Hull.read(content) for name, content in metadata.get("hull", {}).items()}
+    outside = {component: hull.outside(rows) for component, hull in hulls.items()}
+    if are_containers(metadata, rows):
+        window, features = windows_of(rows), {name for hull in hulls.values() for name in hull.features}
+        containers = Containers({name: rows[name].to_numpy(dtype=np.float64) for name in features}, window)
+        nodes = {name: containers.added_up(name) for name in features}
+        outside = {component: outside[component] | hull.beyond(nodes)[window] for component, hull in hulls.items()}
+    return outside
+
+
+def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
+    """A row per row: `<component>_power` with `_low` and `_high` (W), and `outside`."""
+    labels = [name for name in _LABELS if name in found.columns and (found[name] != "").any()]
+    parts = []
+    for component, rows in found.groupby("component", sort=False):
+        columns = {
+            "predicted": f"{component}_power",
+            "low": f"{component}_power_low",
+            "high": f"{component}_power_high",
+        }
+        parts.append(rows.reset_index(drop=True)[list(columns)].rename(columns=columns))
+    first = found[found["component"] == found["component"].iloc[0]].reset_index(drop=True)
+    outside = np.logical_or.reduce([rows["outside"].to_numpy() for _, rows in found.groupby("component", sort=False)])
+    table = pd.concat([first[labels], *parts], axis=1).assign(outside=outside)
+    table["time"] = unix_seconds(table["time"])
+    named: pd.DataFrame = table.rename(columns={"time": TIMESTAMP, "container": CONTAINER})
+    return named
+
+
+def of_nodes(found: pd.DataFrame) -> pd.DataFrame:
+    """Estimates of nodes: those of the containers of a window together."""
+    if "container" not in found.columns:
+        return found
+    watts = ["predicted", "low", "high", "measured"]
+    how = dict.fromkeys(watts, "sum") | {"workload": "first", "outside": "any"}
+    by = found.groupby(["component", "time", "node"], sort=False)
+    measured = by["measured"].sum().where(by["measured"].count() == by.size())  # of all containers, or of none
+    return by.agg(how).assign(measured=measured).reset_index()
+
+
+def loads_of(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, pd.Series[float]]:
+    """For each component the feature that its training took for its load, or the first where that is not there."""
+    first = without_lag(metadata["features"][0])
+    main = {component: without_lag(name) for component, name in metadata["main_features"].items()}
+    return {component: rows[name if name in rows.columns else first] for component, name in main.items()}
+
+
+def by_workload(found: pd.DataFrame) -> pd.DataFrame:
+    """Estimates of rows that belong to a workload; where none does, blocks of time stand for workloads."""
+    return pd.concat([workloads_or_blocks(own, _BLOCKS) for _, own in found.groupby("component", sort=False)])
+
+
+def rows_trained_on(metadata: Mapping[str, Any], rows: pd.DataFrame) -> int:
+    """How many rows are of the time that a model was trained on: what it errs by there is not what it errs by."""
+    if len(window := metadata.get("window", [])) != 2:
+        return 0
+    start, end = map(pd.Timestamp, window)
+    return int(rows["time"].between(start, end).sum())

@@ -1,0 +1,1 @@
+"""Protocols, figures, intervals, trivial models, the gate."""

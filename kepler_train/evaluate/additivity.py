@@ -1,0 +1,62 @@
+"""Does the power of containers add up to that of their node?
+
+Additivity error = mean over windows of |Σ_c f(x_c) − f(Σ_c x_c)|, in W, for each component. It is measured on `WINDOWS`
+windows evenly spread over the time, or on fewer that have about `ROWS` rows of containers together: some trainers need
+longer for half a million containers than for training. Where no window has two containers there is no figure.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kepler_train.estimate.sharing import Containers, windows_of
+from kepler_train.isolate.attribution import UNATTRIBUTED
+from kepler_train.isolate.containers import read_batches
+from kepler_train.models import PowerModel
+
+WINDOWS, ROWS = 100, 4000
+_BATCH = 1 << 16  # rows that are read at once
+
+
+def additivity_error(model: PowerModel, containers: Path) -> dict[str, float] | None:
+    """Mean difference (W) between the sum of container predictions and the prediction for their sum.
+
+    None where no window has several containers: frames of earlier tools may have one row for all of them.
+    """
+    rows = _spread(containers, containers.stat().st_mtime_ns)
+    if np.bincount(rows.window).max(initial=0) < 2:
+        return None
+    parts = model.watts({name: rows.columns[name] for name in model.features})
+    expected = model.watts({name: rows.added_up(name) for name in model.features})
+    return {
+        name: float(np.abs(np.bincount(rows.window, watts, len(expected[name])) - expected[name]).mean())
+        for name, watts in parts.items()
+    }
+
+
+# All trainers of both sources learn from the file of their feature group in turn; a few thousand rows each are kept.
+@lru_cache(maxsize=16)
+def _spread(containers: Path, written: int) -> Containers:  # noqa: ARG001  # a file written anew is another one
+    """The rows of some windows of a file, without power."""
+    count = pq.read_metadata(containers).num_rows
+    if not count:
+        return Containers({}, np.empty(0, dtype=np.intp))
+    names = [name for name in pq.read_schema(containers).names if not name.endswith("_power")]
+    times = pc.unique(pa.chunked_array([batch["time"] for batch in read_batches(containers, ["time"])])).sort()
+    windows = min(WINDOWS, len(times), max(ROWS * len(times) // count, 10))
+    chosen = times.take(np.linspace(0, len(times) - 1, windows).round().astype(np.int64))
+    parts = []
+    for batch in read_batches(containers, names, _BATCH):
+        there = pc.is_in(batch["time"], chosen)
+        own = pc.not_equal(batch["container"].cast(pa.string()), UNATTRIBUTED)
+        parts.append(batch.filter(pc.and_(there, own)))
+    found = pa.Table.from_batches(parts).to_pandas()
+    features = [name for name in names if name not in ("time", "node", "container", "workload")]
+    columns = {name: found[name].to_numpy(dtype=np.float64) for name in features}
+    return Containers(columns, windows_of(found))

@@ -1,0 +1,102 @@
+"""Prediction intervals by conformal prediction, calibrated on workloads that the model had not seen.
+
+Score of a held-out row: s = |measured − predicted| / (a + b·predicted); a and b ≥ 0 are the line through |residuals|
+with the least squared error, so that one number is right for idle and for full load. The interval of level 1 − α is
+
+    predicted ± q·(a + b·predicted), with q the ⌈(n + 1)(1 − α)⌉ / n quantile of the n scores
+
+(Lei, G'Sell, Rinaldo, Tibshirani and Wasserman 2018, split conformal with locally weighted residuals). All workloads
+weigh the same, however long they ran (pooled by group: Dunn, Wasserman and Ramdas 2022). Rows of a workload are wrong
+together, so the level is met on average over workloads like those in the data; for any single new one nothing can be
+promised by fewer than 1/α workloads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kepler_train.evaluate.judged import HeldOut
+from kepler_train.evaluate.lines import rising_line
+from kepler_train.evaluate.protocols import Protocol
+from kepler_train.extract.row_times import Rows
+from kepler_train.models.component import Watts
+from kepler_train.models.interval import apply_interval
+from kepler_train.samples.schedule import IDLE
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Held-out rows of one component: measured and predicted power (W), and the number of the workload."""
+
+    measured: Watts
+    predicted: Watts
+    workload: Rows
+
+    def of(self, rows: npt.NDArray[np.bool_]) -> Residuals:
+        """Some of the rows."""
+        return Residuals(self.measured[rows], self.predicted[rows], self.workload[rows])
+
+
+def intervals(held_out: HeldOut, level: float) -> dict[str, dict[str, Any]]:
+    """The interval of each component, as `apply_interval` takes it, with its coverage of workloads it was not made of.
+
+    It is made of rows of loads that were left out whole, and of idle rows, which are never left out as a load, of
+    blocks of time.
+    """
+    measured, predicted = held_out.columns["measured"], held_out.columns["predicted"]
+    found: dict[str, dict[str, Any]] = {}
+    for component, rows in _calibration(held_out).items():
+        workload = np.unique(held_out.workload.codes[rows], return_inverse=True)[1]
+        own = Residuals(measured[rows], predicted[rows], workload)
+        interval = calibrated(own, level)
+        low, high = apply_interval(interval, own.predicted)
+        found[component] = {
+            **interval,
+            "rows": len(rows),
+            "workloads": int(own.workload.max()) + 1,
+            "mean_width": float((high - low).mean()),
+            "coverage": cross_coverage(own, level),
+        }
+    return found
+
+
+def _calibration(held_out: HeldOut) -> dict[str, Rows]:
+    """The rows that the interval of each component is made of."""
+    blocked = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.BLOCKED}
+    unseen = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.WORKLOAD}
+    if not unseen:
+        return blocked
+    idle = held_out.workload.equal(IDLE)
+    return {name: np.concatenate([blocked[name][idle[blocked[name]]], rows]) for name, rows in unseen.items()}
+
+
+def calibrated(rows: Residuals, level: float) -> dict[str, float]:
+    """The interval from held-out rows: level, constant (W), share (of predicted power)."""
+    off = np.abs(rows.measured - rows.predicted)
+    constant, share = rising_line(rows.predicted, off)
+    constant = max(constant, 1e-3 * float(off.mean()), 1e-9)  # a model that is never wrong has a scale too
+    scores = off / (constant + share * rows.predicted)
+    count = np.bincount(rows.workload)
+    workloads = np.count_nonzero(count)
+    order = np.argsort(scores)
+    weight = np.cumsum(1 / (workloads * count[rows.workload[order]]))
+    wanted = math.ceil((len(scores) + 1) * level) / len(scores)
+    place = min(int(np.searchsorted(weight, wanted - 1e-12)), len(scores) - 1)
+    quantile = float(scores[order[place]])
+    return {"level": level, "constant": quantile * constant, "share": quantile * share}
+
+
+def cross_coverage(rows: Residuals, level: float) -> float | None:
+    """The share of rows inside the interval that the other workloads give, mean over workloads; None for one only."""
+    shares = []
+    for workload in np.unique(rows.workload):
+        own = rows.workload == workload
+        if not own.all():
+            low, high = apply_interval(calibrated(rows.of(~own), level), rows.predicted[own])
+            shares.append(float(((low <= rows.measured[own]) & (rows.measured[own] <= high)).mean()))
+    return float(np.mean(shares)) if shares else None

@@ -1,0 +1,32 @@
+"""Extract: counters of one query to training frames, of one node at a time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kepler_train.errors import DataError
+from kepler_train.extract.writing import extract_samples
+from kepler_train.machine.by_node import ANY_NODE, read_machines, write_machines
+from kepler_train.samples.schedule import run_schedule
+from kepler_train.spec import RunSpec
+from kepler_train.validate.judging import VERDICT
+from kepler_train.workspace import Figures, Inputs, name_of
+
+
+def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Write the node frame and the container frame of the node that the part names, or of what is there."""
+    nodes = [name_of(inputs.part)] if inputs.part else []
+    for node in nodes:
+        _check_usable(node, inputs.folder("validate") / VERDICT)
+    machines = read_machines(inputs.folder("query"))
+    write_machines(out, {name: one for name, one in machines.items() if not nodes or name in (*nodes, ANY_NODE)})
+    return extract_samples(inputs.folder("query"), spec, run_schedule(inputs), out, nodes)
+
+
+def _check_usable(node: str, verdict: Path) -> None:
+    """Refuse a node from which nothing can be learnt: the others go on without it."""
+    health = json.loads(verdict.read_text(encoding="utf-8"))["health"]
+    unusable = health[node]["unusable"] if node in health else ""
+    if unusable:
+        raise DataError(f"{unusable[0].upper()}{unusable[1:]}.")

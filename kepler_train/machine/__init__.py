@@ -1,0 +1,1 @@
+"""Machine specs and node types."""

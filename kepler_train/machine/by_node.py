@@ -1,0 +1,31 @@
+"""The machines that a run learns from, by node, as a file beside the samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from kepler_train.machine.spec import MachineSpec
+from kepler_train.workspace import files_of
+
+MACHINES = "machines.json"
+ANY_NODE = ""
+
+
+def write_machines(folder: Path, machines: Mapping[str, MachineSpec]) -> None:
+    """Keep the machines of a query beside its samples."""
+    content = {node: machine.model_dump(exclude_none=True) for node, machine in machines.items()}
+    (folder / MACHINES).write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def read_machines(folder: Path) -> dict[str, MachineSpec]:
+    """The machines that were kept in a folder, or in those of parts; none where a query kept none."""
+    content = [json.loads(file.read_text(encoding="utf-8")) for file in files_of(folder, MACHINES)]
+    return {node: MachineSpec.model_validate(machine) for own in content for node, machine in own.items()}
+
+
+def common_machine(machines: Mapping[str, MachineSpec], nodes: Iterable[str]) -> MachineSpec | None:
+    """The machine that all these nodes are; None where they differ or one is not known."""
+    kinds = {machines.get(node, machines.get(ANY_NODE)) for node in nodes}
+    return kinds.pop() if len(kinds) == 1 else None

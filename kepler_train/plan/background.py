@@ -1,0 +1,62 @@
+"""Keep with the plan what is known of the background: the profile of the node type, and AbsPower models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kepler_train.errors import UserError
+from kepler_train.isolate.background import MODELS, PROFILE
+from kepler_train.isolate.isolators import MAY_USE_PROFILE
+from kepler_train.isolate.profile import PROFILES, parse_background, profile_name
+from kepler_train.models import load_model
+from kepler_train.models.files import METADATA
+from kepler_train.publish.fetch import fetch_models
+from kepler_train.spec import RunSpec
+from kepler_train.workspace import Store
+
+
+def keep_known(spec: RunSpec, store: Store, models: str, folder: Path) -> None:
+    """Keep in a folder what a spec needs of the profiles of a workspace and of the models at an address."""
+    if "DynPower" not in spec.output_types:
+        return
+    key = f"{PROFILES}/{profile_name(spec.node_type)}"
+    content = store.read(key) if spec.isolator in MAY_USE_PROFILE else None
+    if content is not None:
+        parse_background(content, f"{store.uri}/{key}", spec.node_type)
+        (folder / PROFILE).write_bytes(content)
+    if spec.isolator == "trainer":
+        keep_models(spec, models, folder / MODELS)
+
+
+def keep_models(spec: RunSpec, models: str, folder: Path) -> None:
+    """Copy the best AbsPower model of `abs_pipeline` for every feature group and source of the spec."""
+    where = f"The pipeline {spec.abs_pipeline} at {models}"
+    for group in spec.feature_groups:
+        for source in spec.energy_sources:
+            with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
+                found = fetch_models(models, spec.abs_pipeline, f"{source}/AbsPower/{group}", Path(scratch))
+                if found is None:
+                    raise UserError(f"{where} does not exist: train it first, or choose another isolator.")
+                judged = {model: _metadata(model / METADATA) for model in found}
+                own = {model: data for model, data in judged.items() if data.get("node_type") == spec.node_type}
+                if not own:
+                    of = f" of node type {spec.node_type}" if judged else ""
+                    raise UserError(
+                        f"{where} has no AbsPower model{of} for {source} on {group}: train it first, or choose another"
+                        " isolator."
+                    )
+                best = min(own, key=lambda model: (own[model].get("mae", float("inf")), model.name))
+                shutil.copytree(best, folder / group / source / best.name)
+            load_model(folder / group / source / best.name)
+
+
+def _metadata(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{file} is cut short or not JSON: {error}.") from None
+    return content if isinstance(content, dict) else {}

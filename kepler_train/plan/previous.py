@@ -1,0 +1,74 @@
+"""Keep with the plan the version of the pipeline that is there now: what a new one is compared with."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from kepler_train.errors import KeplerTrainError
+from kepler_train.events import warn
+from kepler_train.publish.target import open_target
+from kepler_train.publish.version import window_end_of
+from kepler_train.spec import RunSpec
+from kepler_train.train.previous import BEST
+from kepler_train.workspace import Store, open_store
+
+# The spec of a pipeline, in its folder.
+ARGUMENTS = "train_arguments.json"
+
+
+def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
+    """Copy the best published model of every source, output type and group of a spec, where there is one.
+
+    A pipeline that was trained there and never published has no versions and is taken as it is. One of this window or
+    a later one is not previous. Models that cannot be fetched stop no run.
+    """
+    try:
+        version = open_target(models).latest(spec.pipeline)
+        home = f"{spec.pipeline}/{version}" if version else spec.pipeline
+        before = window_end_of(version) if version else _trained_until(models, home)
+        end = _stamp(spec.end) if spec.end else "9"
+        if before and before < end:
+            _copy(spec, models, home, folder)
+    except KeplerTrainError as error:
+        warn(f"The models of {spec.pipeline} that are there are not compared with: {error}")
+
+
+def _trained_until(models: str, home: str) -> str:
+    """The end of the window that a pipeline was trained on, as in the name of a version; empty where none is there."""
+    try:
+        arguments = json.loads(open_store(models).read(f"{home}/{ARGUMENTS}") or "{}")
+        return _stamp(datetime.fromisoformat(arguments["end"]))
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _stamp(moment: datetime) -> str:
+    return f"{moment:%Y%m%dT%H%M%SZ}"
+
+
+def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:
+    store = open_store(models)
+    keys = sorted(store.sizes(home))
+    for model in _wanted(spec, store, home):
+        with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
+            for key in (key for key in keys if key.startswith(f"{home}/{model}/")):
+                store.download(key, Path(scratch))
+            shutil.copytree(Path(scratch, home, model), folder / BEST / model)
+
+
+def _wanted(spec: RunSpec, store: Store, home: str) -> Iterator[str]:
+    """The models to copy, from the tables of the pipeline, which are sorted by error."""
+    for source in spec.energy_sources:
+        for output_type in spec.output_types:
+            table = (store.read(f"{home}/{source}_{output_type}_model_metadata.csv") or b"").decode("utf-8")
+            own = f"_{spec.node_type}"
+            rows = [row for row in csv.DictReader(table.splitlines()) if row["model_name"].endswith(own)]
+            for group in spec.feature_groups:
+                of_group = [row["model_name"] for row in rows if row["feature_group"] == group]
+                yield from (f"{source}/{output_type}/{group}/{name}" for name in of_group[:1])

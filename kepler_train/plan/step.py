@@ -1,0 +1,77 @@
+"""Plan: settle what the run is — its window and its load phases — before anything is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kepler_train.errors import UserError, unknown_name
+from kepler_train.isolate.isolators import check_isolation
+from kepler_train.plan.stored import SPEC
+from kepler_train.samples.schedule import SCHEDULE, read_schedule
+from kepler_train.spec import RunSpec
+from kepler_train.stress.loads import parse_load
+from kepler_train.train.trainer import check_trainer
+from kepler_train.workspace import Figures, Inputs
+
+EXTRACTORS = ("default", "smooth")
+_MINUTE = "%Y-%m-%d %H:%M:%S UTC"
+
+
+def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Check that this version can do what is asked, and store the spec and, unless it is to be made, the schedule.
+
+    What is known of the machine's background now and what is published are kept too, so that all steps of the run see
+    the same.
+    """
+    from kepler_train.plan.background import keep_known
+    from kepler_train.plan.checkpoints import keep_checkpoints
+    from kepler_train.plan.previous import keep_previous
+
+    if spec.cos_provider != "none" or spec.cos_secret_name:
+        raise UserError(
+            "This version takes the keys of an object store from the environment only (AWS_ACCESS_KEY_ID, …):"
+            " leave cos_provider at none and cos_secret_name empty."
+        )
+    check_methods(spec)
+    store = inputs.run.store
+    models = spec.publish_to or f"{store.uri}/models"
+    if spec.stress:
+        _check_stress(spec)
+        keep_known(spec, store, models, out)
+        keep_previous(spec, models, out)
+        keep_checkpoints(spec, models, out)
+        (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+        return {"loads": len(spec.stress_args)}
+    start, end = spec.window
+    schedule = read_schedule(spec.schedule)
+    keep_known(spec, store, models, out)
+    keep_previous(spec, models, out)
+    keep_checkpoints(spec, models, out)
+    inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
+    (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
+    (out / SCHEDULE).write_text(
+        schedule.model_copy(update={"phases": inside}).model_dump_json(indent=1), encoding="utf-8"
+    )
+    return {"start": f"{start:{_MINUTE}}", "end": f"{end:{_MINUTE}}", "phases": len(inside)}
+
+
+def _check_stress(spec: RunSpec) -> None:
+    """Refuse what a run that stresses the machine cannot do, before there is any load."""
+    if spec.start or spec.end or spec.schedule:
+        raise UserError(
+            "A run that stresses the machine learns from that time: leave start, end and schedule empty, or stress off."
+        )
+    if len(spec.nodes) > 1:
+        raise UserError(f"A run stresses one machine, not {', '.join(spec.nodes)}: name one in nodes.")
+    if not [parse_load(load) for load in spec.stress_args]:
+        raise UserError("There is nothing to stress the machine with: name loads in stress_args, or leave stress off.")
+
+
+def check_methods(spec: RunSpec) -> None:
+    """Refuse an extractor, an isolator or a trainer that this version does not have, before any work."""
+    if spec.extractor not in EXTRACTORS:
+        known = unknown_name("extractor", spec.extractor, EXTRACTORS)
+        raise UserError(f"This version cannot extract by that name. {known}")
+    check_isolation(spec)
+    for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
+        check_trainer(trainer)

@@ -1,0 +1,54 @@
+"""The spec that a run was planned with, and specs in files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kepler_train.errors import UserError
+from kepler_train.hashing import sha256_of
+from kepler_train.samples.schedule import SCHEDULE, parse_schedule
+from kepler_train.spec import RunSpec, read_spec
+from kepler_train.workspace import Manifest, Run
+
+SPEC = "spec.json"
+
+
+def planned(run: Run) -> RunSpec:
+    """The spec that the plan step stored; with the window of the stress step, if the run has one and it is done."""
+    manifest = run.manifest("plan")
+    if manifest is None:
+        raise UserError(f"The run {run.name} has no plan yet: run the plan step first.")
+    with _stored(run, manifest, SPEC) as file:
+        spec = read_spec_file(file)
+    stress = run.manifest("stress") if spec.stress else None
+    if stress is None:
+        return spec
+    with _stored(run, stress, SCHEDULE) as file:
+        start, end = parse_schedule(file.read_bytes(), file).span()
+    return spec.model_copy(update={"start": start, "end": end})
+
+
+@contextmanager
+def _stored(run: Run, manifest: Manifest, name: str) -> Iterator[Path]:
+    """A file that a step stored, verified by its hash."""
+    with run.store.scratch() as scratch:
+        file = run.store.download(f"{run.folder(manifest.step)}/{name}", scratch)
+        expected = {record.path: record.sha256 for record in manifest.outputs}
+        if not file.is_file() or sha256_of(file) != expected.get(name):
+            what = Path(name).stem
+            raise UserError(f"The stored {what} of the run {run.name} was changed: run the {manifest.step} step again.")
+        yield file
+
+
+def read_spec_file(file: Path) -> RunSpec:
+    """A spec from a JSON file."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"The spec {file} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise UserError(f"The spec {file} is not JSON: {error}.") from None
+    return read_spec(data, str(file))

@@ -1,0 +1,46 @@
+"""Publish: a new version of the pipeline's models at the target, `latest` moved to it in one step, and the list."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import say, warn
+from kepler_train.isolate.background import PROFILE, promote_profile
+from kepler_train.publish.index import list_pipeline
+from kepler_train.publish.target import open_target
+from kepler_train.publish.version import version_of
+from kepler_train.spec import RunSpec
+from kepler_train.workspace import Figures, Inputs
+
+PUBLISHED = "published.json"
+
+
+def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Publish what was exported; a run without a good model publishes nothing."""
+    exported = inputs.folder("export") / spec.pipeline
+    models = sorted(exported.glob("*/*/*/*.zip"))
+    if not models:
+        raise DataError(
+            f"No model of {spec.pipeline} passed the gate (MAE ≤ {spec.gate_mae:g} W or MAPE ≤ {spec.gate_mape:g} %):"
+            " nothing is published. The report of the export step shows the errors."
+        )
+    target = open_target(spec.publish_to or f"{inputs.run.store.uri}/models")
+    version = version_of(exported, spec.window[1])
+    place = target.add(exported, spec.pipeline, version)
+    latest = target.point_latest(spec.pipeline, version)
+    say(f"publish: {len(models)} models at {place}")
+    say(f"publish: latest of {spec.pipeline} is {latest}" + ("" if latest == version else " (of a newer window)"))
+    try:
+        list_pipeline(target.uri, spec.pipeline)
+    except UserError as error:  # the models are there, which is what others wait for
+        warn(f"The list of pipelines at {target.uri} is left as it is: {error}")
+    profile = inputs.folder("export") / PROFILE
+    if profile.is_file():
+        kept = promote_profile(profile.read_bytes(), inputs.run.store, spec.node_type)
+        made = f"{kept.node}, {kept.end:%Y-%m-%d %H:%M} UTC"
+        say(f"publish: the background profile of node type {spec.node_type} is of {made}")
+    content = {"target": target.uri, "pipeline": spec.pipeline, "version": version, "place": place, "latest": latest}
+    (out / PUBLISHED).write_text(json.dumps(content, indent=1), encoding="utf-8")
+    return {"models": len(models), "version": version, "latest": latest, "place": place}

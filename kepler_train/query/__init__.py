@@ -1,0 +1,1 @@
+"""The Prometheus client: windows, chunks, dialects."""

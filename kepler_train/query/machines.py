@@ -1,0 +1,172 @@
+"""Machine specs through Prometheus, for machines on which nothing of ours can run: from Kepler and node_exporter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kepler_train.catalog import Dialect, catalog
+from kepler_train.errors import DataError
+from kepler_train.events import warn
+from kepler_train.machine.by_node import ANY_NODE
+from kepler_train.machine.processor import clock_of, processor_name
+from kepler_train.machine.spec import MachineSpec, gibibytes, megahertz
+from kepler_train.machine.virtualization import by_firmware
+from kepler_train.query.prometheus import Labels, Prometheus
+from kepler_train.samples.nodes import Nodes
+from kepler_train.samples.schedule import Schedule
+from kepler_train.spec import RunSpec
+
+Row = tuple[Labels, float]
+
+# What Kepler tells of a machine, without its prefix.
+_KEPLER = ("node_cpu_info", "build_info", "exporter_build_info")
+_UNAME = "node_uname_info"
+_EXPORTER = (
+    _UNAME,
+    "node_cpu_info",
+    "node_cpu_seconds_total",
+    "node_cpu_frequency_max_hertz",
+    "node_cpu_scaling_frequency_max_hertz",
+    "node_memory_MemTotal_bytes",
+    "node_dmi_info",
+)
+
+
+def machines_at(server: Prometheus, time: float, prefix: str = "kepler_") -> dict[str, MachineSpec]:
+    """The machine of every node that Kepler reports on at `time` (Unix s); of node_exporter's where there is no Kepler.
+
+    What neither exporter tells is None.
+    """
+    labels_of_nodes = {dialect.node_label for dialect in catalog().dialects.values()}
+    dialects = {label: _energy_metrics(label, prefix) for label in labels_of_nodes}
+    names = {*_EXPORTER, *(prefix + name for name in _KEPLER), *(name for own in dialects.values() for name in own)}
+    # One mode of many is enough to count CPUs; metrics without this label have it empty.
+    rows = server.instant(f'{{__name__=~"{"|".join(sorted(names))}",mode=~"idle|"}}', time)
+    found = {name: [row for row in rows if row[0].get("__name__") == name] for name in names}
+    machines: dict[str, MachineSpec] = {}
+    for label, metrics in dialects.items():
+        machines |= _machines(_nodes(label, found, metrics), found, prefix)
+    # A Kepler without a meter has no energy to tell of.
+    for label, metric in (("node_name", prefix + "node_cpu_info"), ("nodename", _UNAME)):
+        machines = machines or _machines(_nodes(label, found, [metric]), found, prefix)
+    if not machines:
+        raise DataError(
+            f"Prometheus at {server.url} knows no machine at that time: neither Kepler nor node_exporter was scraped"
+            " in the five minutes before it."
+        )
+    return dict(sorted(machines.items()))
+
+
+def _energy_metrics(label: str, prefix: str) -> set[str]:
+    """Kepler's own metrics of every node, in the dialects that name nodes by this label."""
+    components = {component for source in catalog().energy_sources.values() for component in source.components}
+
+    def names_of(dialect: Dialect) -> set[str]:
+        return {dialect.energy.metric_of(component) for component in components}
+
+    own = (names_of(dialect) for dialect in catalog().dialects.values() if dialect.node_label == label)
+    return {prefix + name.removeprefix("kepler_") for names in own for name in names}
+
+
+def _nodes(label: str, found: dict[str, list[Row]], metrics: Iterable[str]) -> Nodes:
+    return Nodes.of(label, (labels for metric in metrics for labels, _ in found[metric]))
+
+
+def _machines(nodes: Nodes, found: dict[str, list[Row]], prefix: str) -> dict[str, MachineSpec]:
+    told: dict[str, dict[str, list[Row]]] = {node: {} for node in nodes.names}
+    for metric, rows in found.items():
+        for node, positions in nodes.split(labels for labels, _ in rows).items():
+            told[node][metric] = [rows[position] for position in positions]
+    return {node: _Told(mine, prefix).machine() for node, mine in told.items()}
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the exporters tell of one node, by metric."""
+
+    rows: dict[str, list[Row]]
+    prefix: str
+
+    def machine(self) -> MachineSpec:
+        model = self._label(self._own("node_cpu_info"), "model_name") or self._label("node_cpu_info", "model_name")
+        vendor = self._label(self._own("node_cpu_info"), "vendor_id") or self._label("node_cpu_info", "vendor")
+        version = self._label(self._own("build_info"), "version") or self._label(
+            self._own("exporter_build_info"), "version"
+        )
+        memory = self._highest("node_memory_MemTotal_bytes")
+        return MachineSpec(
+            processor=processor_name(model),
+            cores=self._cpus(),
+            chips=self._distinct(self._own("node_cpu_info"), "physical_id")
+            or self._distinct("node_cpu_info", "package")
+            or None,
+            memory=gibibytes(memory) if memory else None,
+            frequency=megahertz(self._clock(model)),
+            vendor=processor_name(vendor),
+            threads_per_core=self._threads(),
+            kernel=self._label(_UNAME, "release"),
+            virtualization=by_firmware(
+                self._label("node_dmi_info", "product_name"), self._label("node_dmi_info", "system_vendor")
+            ),
+            kepler_version=version.removeprefix("v"),
+        )
+
+    def _own(self, metric: str) -> str:
+        return self.prefix + metric
+
+    def _label(self, metric: str, label: str) -> str:
+        """The first value of a label that is not empty."""
+        return next((labels[label] for labels, _ in self.rows.get(metric, []) if labels.get(label)), "")
+
+    def _distinct(self, metric: str, *labels: str) -> int:
+        """How many values labels have, together; 0 where a series lacks them all."""
+        values = {tuple(row.get(label, "") for label in labels) for row, _ in self.rows.get(metric, [])}
+        return len({value for value in values if any(value)})
+
+    def _highest(self, metric: str) -> float | None:
+        return max((value for _, value in self.rows.get(metric, []) if value > 0), default=None)
+
+    def _cpus(self) -> int | None:
+        counted_by = (
+            (self._own("node_cpu_info"), "processor"),
+            ("node_cpu_seconds_total", "cpu"),
+            ("node_cpu_info", "cpu"),
+        )
+        return next((count for metric, label in counted_by if (count := self._distinct(metric, label))), None)
+
+    def _threads(self) -> int | None:
+        of_kepler = self._distinct(self._own("node_cpu_info"), "physical_id", "core_id")
+        cores = of_kepler or self._distinct("node_cpu_info", "package", "core")
+        cpus = self._cpus()
+        return cpus // cores if cpus and cores else None
+
+    def _clock(self, model: str) -> float | None:
+        """MHz: what the hardware allows, else the limit it is set to, else the clock of the model name.
+
+        Not what it runs at: a machine would change its node type with its load.
+        """
+        allowed = self._highest("node_cpu_frequency_max_hertz") or self._highest("node_cpu_scaling_frequency_max_hertz")
+        return allowed / 1e6 if allowed else clock_of(model)
+
+
+def exported_machines(spec: RunSpec) -> dict[str, MachineSpec]:
+    """The machine of each node of a run as its exporters describe it at the end of the window."""
+    found = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
+    return {node: machine for node, machine in found.items() if not spec.nodes or node in spec.nodes}
+
+
+def measured_machines(spec: RunSpec, schedule: Schedule) -> dict[str, MachineSpec]:
+    """What is known of the machine of each node; never the machine that asks.
+
+    The machine that a stress run describes is that of its nodes, or of all when it names none.
+    """
+    try:
+        found = exported_machines(spec)
+    except DataError as error:
+        warn(str(error))
+        found = {}
+    if schedule.machine:
+        stressed = {phase.node for phase in schedule.phases} - {ANY_NODE} or set(found) or {ANY_NODE}
+        found |= dict.fromkeys(stressed, schedule.machine)
+    return found

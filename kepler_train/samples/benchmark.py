@@ -1,0 +1,78 @@
+"""`<benchmark>.json`: when a benchmark ran, as `{"startTimeUTC": "2023-11-14T22:13:20Z", "endTimeUTC": …}`.
+
+The manifest of a stress run says it too: from the start of its first phase to the end of its last.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kepler_train.errors import UserError
+from kepler_train.machine.spec import MachineSpec
+from kepler_train.samples.schedule import Schedule, parse_schedule
+
+_START, _END = "startTimeUTC", "endTimeUTC"
+
+
+def read_benchmark(file: Path) -> tuple[datetime, datetime]:
+    """The window of a benchmark or of a stress run (UTC)."""
+    content = _content(file)
+    if (schedule := _schedule(content, file)) is not None:
+        if not schedule.phases:
+            raise UserError(f"{file} has no phases, so it says nothing of a window.")
+        return schedule.span()
+    try:
+        start, end = (datetime.fromisoformat(content[name]) for name in (_START, _END))
+    except (ValueError, TypeError, KeyError):
+        raise UserError(
+            f"{file} is not a benchmark: it needs startTimeUTC and endTimeUTC, or the phases of a stress run."
+        ) from None
+    return _utc(start), _utc(end)
+
+
+def stressed_machine(file: Path) -> MachineSpec | None:
+    """The machine that a stress manifest is of; a benchmark does not know."""
+    schedule = _schedule(_content(file), file)
+    return schedule.machine if schedule else None
+
+
+def is_benchmark(file: Path) -> bool:
+    """Whether a file is a benchmark, and not something of more worth."""
+    try:
+        content = _content(file)
+    except UserError:
+        return False
+    return isinstance(content, dict) and content.keys() <= {_START, _END}
+
+
+def write_benchmark(file: Path, start: datetime, end: datetime) -> None:
+    """Write the window of a benchmark."""
+    content = {_START: _iso(start), _END: _iso(end)}
+    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _content(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise UserError(f"The benchmark {file} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise UserError(f"The benchmark {file} is cut short or not JSON.") from None
+
+
+def _schedule(content: Any, file: Path) -> Schedule | None:
+    if not isinstance(content, dict) or "phases" not in content:
+        return None
+    return parse_schedule(json.dumps(content).encode(), file)
+
+
+def _utc(moment: datetime) -> datetime:
+    """The names of the fields say UTC, so a time without a zone is UTC too."""
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _iso(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC).isoformat(timespec='milliseconds' if moment.microsecond else 'seconds')[:-6]}Z"

@@ -1,0 +1,108 @@
+"""The load phases of a window: what ran when. They are the workload labels of all evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from kepler_train.errors import UserError
+from kepler_train.machine.spec import MachineSpec
+from kepler_train.spec import Time
+from kepler_train.workspace import Inputs, open_store
+
+IDLE = "idle"
+SCHEDULE = "schedule.json"
+"""The file of a run's load phases, in the folder of the step that settled them: plan, or stress."""
+
+Status = Literal["done", "failed", "missing", "stopped"]
+"""missing: the machine's stress-ng does not have the load; stopped: somebody ended the run during the phase."""
+
+
+class Phase(BaseModel):
+    """One load at one level, from start to end (UTC). Without a node it ran on every node."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = ""
+    load: str = Field(min_length=1)
+    instances: int = 0
+    frequency_mhz: float | None = Field(
+        default=None, description="CPU frequency that was asked for; None: the governor's."
+    )
+    frequency_seen_mhz: float | None = Field(
+        default=None, description="Mean over all CPUs and the phase, as the kernel says."
+    )
+    node: str = ""
+    start: Time
+    end: Time
+    status: Status = "done"
+    reason: str = Field(default="", description="What did not go as planned, in one sentence.")
+    exit_code: int | None = Field(
+        default=None, description="Of the load; of the first instance that failed, if one did."
+    )
+    bogo_ops: int | None = Field(
+        default=None, description="Work done as stress-ng counts it, summed over the instances."
+    )
+    command: list[str] = Field(default=[], description="What was started, once for each instance.")
+
+
+def _in_order(phases: list[Phase]) -> list[Phase]:
+    for phase in phases:
+        # What could not run may have taken no time at all.
+        if phase.start > phase.end or (phase.start == phase.end and phase.status == "done"):
+            raise ValueError(f"the phase {phase.name or phase.load} ends before it starts")
+    return sorted(phases, key=lambda phase: (phase.node, phase.start))
+
+
+class Schedule(BaseModel):
+    """All phases that are known of a machine, sorted by node and time."""
+
+    model_config = ConfigDict(frozen=True)
+
+    machine_id: str = ""
+    machine: MachineSpec | None = None
+    phases: Annotated[list[Phase], AfterValidator(_in_order)] = []
+    notes: list[str] = Field(
+        default=[], description="What a reader of the phases must know, as that no frequency was set."
+    )
+
+    def span(self) -> tuple[datetime, datetime]:
+        """From the start of the first phase to the end of the last."""
+        return min(phase.start for phase in self.phases), max(phase.end for phase in self.phases)
+
+    def labelled(self) -> Iterator[Phase]:
+        """The phases that say which load ran: those that ran whole."""
+        return (phase for phase in self.phases if phase.status == "done")
+
+
+def read_schedule(address: str) -> Schedule:
+    """A schedule from a file or an s3:// address; no address, no phases."""
+    if not address:
+        return Schedule()
+    folder, slash, name = address.rpartition("/")
+    content = open_store(folder or slash or ".").read(name)
+    if content is None:
+        raise UserError(f"There is no schedule at {address}: give the file of load phases, or leave it empty.")
+    return parse_schedule(content, address)
+
+
+def parse_schedule(content: bytes, where: object) -> Schedule:
+    """A schedule from its JSON text."""
+    try:
+        schedule = Schedule.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{where} is not a schedule: {place}: {first['msg'].removeprefix('Value error, ')}.") from None
+    if "phases" not in schedule.model_fields_set:
+        raise UserError(f"{where} is not a schedule: it has no phases.")
+    return schedule
+
+
+def run_schedule(inputs: Inputs) -> Schedule:
+    """The load phases of the run, as the plan settled them or as the stress step made them."""
+    file = inputs.folder("stress" if "stress" in inputs.folders else "plan") / SCHEDULE
+    return parse_schedule(file.read_bytes(), file)

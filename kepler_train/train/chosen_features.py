@@ -1,0 +1,59 @@
+"""Which columns of a given frame are features: those of the feature group, all, or a list."""
+
+from __future__ import annotations
+
+from kepler_train.catalog import catalog
+from kepler_train.errors import DataError, UserError
+from kepler_train.events import warn
+from kepler_train.extract.columns import select_group
+from kepler_train.extract.given import Given
+from kepler_train.extract.provenance import counts
+from kepler_train.train.rows import Chosen
+from kepler_train.train.training_rows import check_numbers
+
+# What --features may say instead of a list of columns.
+OF_GROUP, OF_FRAME, OF_LIST = "group", "frame", "list"
+_IN_WORDS = {OF_FRAME: "the frame's own columns", OF_LIST: "a list of columns"}
+
+
+def chosen_features(given: Given, asked: str, group: str, third_party: list[str]) -> Chosen:
+    """The columns to work with: those of the feature group, all of the frame, or a list, by today's names or older."""
+    origin = asked if asked in (OF_GROUP, OF_FRAME) else OF_LIST
+    own = select_group(given.rows, group, third_party)
+    columns = own.columns if origin == OF_GROUP else _asked(given, asked)
+    if origin == OF_GROUP and own.missing:
+        check_numbers(given.rows, [name for name in own.missing if name in given.features])
+        raise DataError(
+            f"The frame has no {', '.join(own.missing)} of feature group {group}: choose another group, or"
+            " --features frame."
+        )
+    check_numbers(given.rows, columns)
+    _check_signs(given, columns)
+    same = columns == own.columns and not own.missing
+    return Chosen(columns, origin, "" if same else f"features are {_IN_WORDS[origin]}, not those of {group}")
+
+
+def _asked(given: Given, asked: str) -> list[str]:
+    """All columns of features, or those of a list."""
+    if asked == OF_FRAME:
+        return given.features
+    aliases = catalog().feature_aliases
+    names = [name.strip() for name in asked.split(",") if name.strip()]
+    features = sorted({aliases[name].feature if name in aliases else name for name in names})
+    missing = [name for name in features if name not in given.features]
+    if missing or not features:
+        raise UserError(f"The frame has no {', '.join(missing) or 'features'}: it has {', '.join(given.features)}.")
+    return features
+
+
+def _check_signs(given: Given, columns: list[str]) -> None:
+    """Refuse rates of counters that are below 0; of what may be a gauge it is said."""
+    below = {name: count for name in columns if (count := int((given.rows[name] < 0).sum()))}
+    fallen = [f"{name} in {count}" for name, count in below.items() if counts(name)]
+    if fallen:
+        raise DataError(
+            f"Of {len(given.rows)} rows some have rates below 0, though counters never fall: {', '.join(fallen)}."
+            " Leave these rows or columns out."
+        )
+    for name, count in below.items():
+        warn(f"{name} is below 0 in {count} of {len(given.rows)} rows: that is wrong, unless it is no rate.")

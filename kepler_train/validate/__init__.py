@@ -1,0 +1,1 @@
+"""A verdict on what was collected."""

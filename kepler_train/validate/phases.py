@@ -1,0 +1,47 @@
+"""Workload phases that hold too few samples to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kepler_train.samples.parquet import LATE
+from kepler_train.samples.schedule import Schedule
+from kepler_train.validate.timing import Floats
+
+# The power of one interval may be off by what the refresh of the meter is out of step; the mean of three hardly is.
+ENOUGH = 3
+
+
+@dataclass(frozen=True)
+class PhaseSamples:
+    """How many complete scrape intervals of a node's meters lie inside a phase."""
+
+    name: str
+    start: str
+    end: str
+    intervals: int
+    enough: bool
+
+
+def phase_samples(schedule: Schedule, node: str, scrapes: Floats, interval: float | None) -> list[PhaseSamples]:
+    """Every phase that ran to its end on a node, with its intervals; a gap is none."""
+    begins, ends = scrapes[:-1], scrapes[1:]
+    whole = (ends - begins) <= LATE * interval if interval else np.zeros(len(begins), dtype=bool)
+    found = []
+    for phase in schedule.labelled():
+        if phase.node not in ("", node):
+            continue
+        inside = whole & (begins >= phase.start.timestamp()) & (ends <= phase.end.timestamp())
+        intervals = int(inside.sum())
+        found.append(
+            PhaseSamples(
+                phase.name or phase.load,
+                f"{phase.start:%Y-%m-%dT%H:%M:%SZ}",
+                f"{phase.end:%Y-%m-%dT%H:%M:%SZ}",
+                intervals,
+                intervals >= ENOUGH,
+            )
+        )
+    return found

@@ -1,0 +1,248 @@
+"""Can these samples serve? Per node: what was collected, what is wrong with it, which feature groups are complete."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kepler_train.catalog import catalog
+from kepler_train.errors import DataError
+from kepler_train.samples.meters import Meter, meters_of, no_meters_of
+from kepler_train.samples.parquet import Series, metrics_in, read_series
+from kepler_train.samples.schedule import Schedule
+from kepler_train.samples.wanted import Wanted, feature_metrics, wanted
+from kepler_train.spec import RunSpec
+from kepler_train.validate.findings import LOST, REMARK, Finding, by_importance, findings_of
+from kepler_train.validate.groups import group_state
+from kepler_train.validate.node import NodeHealth, node_health
+from kepler_train.validate.series import Health, health_of
+from kepler_train.validate.timing import Window, scrape_times
+
+_ASCRIBED = "power of virtual machines is what the Kepler of their host ascribes to them by CPU time, it is not metered"
+
+
+def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
+    """The dialect whose energy counters are among the samples."""
+    there = set(metrics_in(samples))
+    for name in catalog().dialects if spec.dialect == "auto" else [spec.dialect]:
+        if there & set(wanted(spec, name).energy):
+            return name
+    raise _no_energy(spec, samples)
+
+
+def _no_energy(spec: RunSpec, samples: Path) -> DataError:
+    sources = ", ".join(spec.energy_sources)
+    of = f"{sources} for virtual machines" if spec.vm_train else sources
+    return DataError(f"{samples} has no energy counters of {of}: choose a source that was collected.")
+
+
+def verdict(spec: RunSpec, samples: Path, schedule: Schedule | None = None) -> dict[str, Any]:
+    """What was collected, by metric and node; what deserves a look; and which feature groups are valid.
+
+    The keys of the answer are described in docs/commands.md.
+    """
+    # Counters of absurd size may overflow: what is not a number then is null.
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: dict[str, Any] = _finite(_verdict(spec, samples, schedule or Schedule()))
+    return found
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> dict[str, Any]:
+    dialect = find_collected_dialect(spec, samples)
+    want = wanted(spec, dialect)
+    meters = _of_the_asked_nodes(meters_of(samples, spec, catalog().dialect(dialect)), spec, samples)
+    asked = (spec.start.timestamp(), spec.end.timestamp()) if spec.start and spec.end else None
+    windows = {node: asked or _spanned(own) for node, own in meters.items()}
+    collected = _Collected(spec, want, samples, windows)
+    healths: dict[str, NodeHealth] = {}
+    findings = collected.remarks + [
+        Finding(LOST, node, "no energy counters: nothing is learnt of it") for node in spec.nodes if node not in meters
+    ]
+    for node, own in meters.items():
+        metrics = {metric: by_node[node] for metric, by_node in collected.metrics.items() if node in by_node}
+        steps = [step for meter in own for step in metrics[meter.metric].clock_steps]
+        healths[node] = node_health(node, own, asked, steps, schedule)
+        findings += findings_of(node, healths[node], metrics, 2 * spec.folds)
+        findings += _missing_sources(node, own, spec)
+    return {
+        "dialect": dialect,
+        "nodes": list(healths),
+        "health": {node: asdict(health) for node, health in healths.items()},
+        "groups": {group: _group(spec, group, dialect, healths, collected.features) for group in spec.feature_groups},
+        "warnings": [asdict(finding) for finding in by_importance(findings)],
+        "metrics": {
+            metric: {node: asdict(health) for node, health in by_node.items()}
+            for metric, by_node in collected.metrics.items()
+        },
+    }
+
+
+def _of_the_asked_nodes(found: dict[str, list[Meter]], spec: RunSpec, samples: Path) -> dict[str, list[Meter]]:
+    if not found:
+        raise _no_energy(spec, samples)
+    asked = [node for node in sorted(spec.nodes or found) if node in found]
+    if not asked:
+        raise no_meters_of(spec.nodes[0], found)
+    return {node: found[node] for node in asked}
+
+
+def _missing_sources(node: str, meters: list[Meter], spec: RunSpec) -> list[Finding]:
+    """Sources that were asked for and have no meter on a node; who asks for all looks at what is there."""
+    asked = {} if set(spec.energy_sources) == set(catalog().energy_sources) else dict.fromkeys(spec.energy_sources)
+    there = {catalog().served_source(meter.source) for meter in meters}
+    missing = [source for source in asked if catalog().served_source(source) not in there]
+    return [Finding(LOST, node, f"no energy counters of {', '.join(missing)}: nothing is learnt of them")] * bool(
+        missing
+    )
+
+
+def _spanned(meters: list[Meter]) -> Window:
+    times = scrape_times([one for meter in meters for one in meter.series])
+    return float(times[0]), float(times[-1])
+
+
+class _Collected:
+    """Every metric that was asked for, by node, and the features with data, each with whether it ever changes."""
+
+    def __init__(self, spec: RunSpec, want: Wanted, samples: Path, windows: Mapping[str, Window]) -> None:
+        self.metrics: dict[str, dict[str, Health]] = {}
+        self.features: dict[str, dict[str, bool]] = {node: {} for node in windows}
+        self.remarks: list[Finding] = []
+        self._spec, self._windows = spec, windows
+        if want.vm_label:
+            self.remarks.append(Finding(REMARK, "", _ASCRIBED))
+        energy = {metric: read_series(samples, metric) for metric in want.energy}
+        self._nodes = want.nodes(one.labels for many in energy.values() for one in many)
+        for metric, many in energy.items():
+            self._look_at(metric, many, ())
+        features = _features_by_metric(spec, want.dialect)
+        for metric in want.features:
+            self._look_at(metric, read_series(samples, metric), features[metric])
+
+    def _look_at(self, metric: str, many: list[Series], features: tuple[str, ...] | list[str]) -> None:
+        split = self._nodes.split([one.labels for one in many])
+        homeless = len(many) - sum(map(len, split.values()))
+        if homeless:
+            self.remarks.append(
+                Finding(REMARK, "", f"{homeless} series of {metric} belong to no node that Kepler reports on")
+            )
+        kind = catalog().kind_of(_own_name(metric, self._spec))
+        for node, positions in split.items():
+            if node not in self._windows:
+                continue
+            own = [many[position] for position in positions]
+            self.metrics.setdefault(metric, {})[node] = health = health_of(
+                own,
+                self._windows[node],
+                counter=kind == "counter",
+                # Of a metric that we do not know, the pod may be what it measures.
+                exporter_pod=metric not in self._spec.thirdparty_metrics,
+            )
+            for feature in features:
+                exported = catalog().exporter_features.get(feature)
+                if exported is None:
+                    self._note(node, feature, health.moved)
+                elif taken := [one for one in own if exported.takes(one.labels)]:
+                    self._note(node, feature, any(len(set(one.values)) > 1 for one in taken))
+
+    def _note(self, node: str, feature: str, moved: bool) -> None:
+        self.features[node][feature] = moved or self.features[node].get(feature, False)
+
+
+def _own_name(metric: str, spec: RunSpec) -> str:
+    """The name that the catalog knows a metric by, whatever prefix this installation gives it."""
+    return "kepler_" + metric.removeprefix(spec.metric_prefix) if metric.startswith(spec.metric_prefix) else metric
+
+
+def _features_by_metric(spec: RunSpec, dialect: str) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for group in spec.feature_groups:
+        for feature, metrics in feature_metrics(spec, group, catalog().dialect(dialect)).items():
+            for metric in metrics:
+                found.setdefault(metric, {})[feature] = None
+    return {metric: list(features) for metric, features in found.items()}
+
+
+def _group(
+    spec: RunSpec, group: str, dialect: str, healths: Mapping[str, NodeHealth], features: Mapping[str, dict[str, bool]]
+) -> dict[str, Any]:
+    """Whether a group is valid on every node that can serve at all, and what the others lack."""
+    serving = [node for node, health in healths.items() if not health.unusable] or list(healths)
+    states = {node: group_state(spec, group, dialect, features[node]) for node in serving}
+    versions = catalog().dialect(dialect).kepler_versions
+    lacking = {node: state for node, state in states.items() if not state.valid}
+    return {
+        "valid": not lacking,
+        "missing": {node: [*state.unknown, *state.missing] for node, state in lacking.items()},
+        "reasons": {node: state.reason(versions) for node, state in lacking.items()},
+        "left_out": _all_left_out([state.left_out for state in states.values()]),
+    }
+
+
+def _all_left_out(by_node: list[dict[str, list[str]]]) -> dict[str, list[str]]:
+    """Optional features that a node lacks: they are left out for all, so that nodes can share a model."""
+    found: dict[str, set[str]] = {}
+    for one in by_node:
+        for name, features in one.items():
+            found.setdefault(name, set()).update(features)
+    return {name: sorted(features) for name, features in sorted(found.items())}
+
+
+def _nearest(groups: Mapping[str, Any]) -> str:
+    """The group that lacks least, and what it lacks."""
+    lacking = {group: sum(map(len, state["missing"].values())) for group, state in groups.items()}
+    group = min(lacking, key=lambda name: lacking[name])
+    node, reason = next(iter(groups[group]["reasons"].items()))
+    return f"for {group} on node {node or 'without a name'}, {reason}"
+
+
+def check_verdict(
+    spec: RunSpec,
+    found: Mapping[str, Any],
+    *,
+    every_group: bool = True,
+    every_node: bool = True,
+    to_train: bool = False,
+) -> None:
+    """Refuse samples from which nothing can be learnt, by the one sentence that matters.
+
+    Of the groups that were asked for every one must be valid; of groups that were only looked at, one. So it is with
+    nodes, where `every_node` that was asked for must serve. `to_train` also refuses windows that are too short to hold
+    out parts of their rows.
+    """
+    missing = [node for node in spec.nodes if node not in found["nodes"]]
+    if missing and every_node:
+        raise no_meters_of(missing[0], found["nodes"])
+    unusable = {node: health["unusable"] for node, health in found["health"].items() if health["unusable"]}
+    if unusable and (len(unusable) == len(found["nodes"]) or (spec.nodes and every_node)):
+        sentence = next(iter(unusable.values()))
+        raise DataError(f"{sentence[0].upper()}{sentence[1:]}.")
+    window = f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC" if spec.start else ""
+    if not every_group and not any(state["valid"] for state in found["groups"].values()):
+        raise DataError(f"No feature group has all its features{window}: {_nearest(found['groups'])}.")
+    for group, state in found["groups"].items():
+        if not state["valid"] and every_group:
+            node, reason = next(iter(state["reasons"].items()))
+            raise DataError(
+                f"No data for feature group {group} on node {node or 'without a name'}{window}:"
+                f" {reason}; choose another group or check the exporter."
+            )
+    rows = sum(health["complete"] for node, health in found["health"].items() if node not in unusable)
+    if to_train and rows < 2 * spec.folds:
+        raise DataError(
+            f"{rows} whole scrape intervals{window} are too few to train on, {2 * spec.folds} are needed:"
+            " choose a longer window."
+        )

@@ -1,0 +1,68 @@
+"""What a step is, and what it may read."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kepler_train.spec import RunSpec
+from kepler_train.workspace.layout import Run
+from kepler_train.workspace.manifest import Figures
+
+
+def in_one_piece(spec: RunSpec) -> list[str]:  # noqa: ARG001  # the same for every spec
+    """The parts of a step that is never split."""
+    return [""]
+
+
+def nothing_more(spec: RunSpec) -> tuple[str, ...]:  # noqa: ARG001  # the same for every spec
+    """The further needs of a step that has none."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step by name: what it needs, and where its function is (imported only when it runs).
+
+    `needs` are steps whose whole result is read, `needs_by` those that only some specs have; `gathers` are steps done
+    in parts, of which those that are there are read. `parts` names the pieces that this step's own work can be split
+    into: none when a spec has no such step. A step that reads more than its inputs is done `always`, even when it was
+    done before.
+    """
+
+    name: str
+    function: str
+    needs: tuple[str, ...] = ()
+    needs_by: Callable[[RunSpec], tuple[str, ...]] = nothing_more
+    gathers: tuple[str, ...] = ()
+    parts: Callable[[RunSpec], list[str]] = in_one_piece
+    always: bool = False
+
+    def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+        """Import the function and do the work."""
+        module, _, name = self.function.partition(":")
+        figures: Figures = getattr(importlib.import_module(module), name)(inputs, spec, out)
+        return figures
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a step may read: folders on this machine by step, parts of gathered steps, and its own part.
+
+    In the folder of a gathered step each of its parts has a folder of its own.
+    """
+
+    run: Run
+    part: str
+    folders: Mapping[str, Path]
+    gathered: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+
+    def folder(self, step: str) -> Path:
+        """The files of a step that this one needs."""
+        return self.folders[step]
+
+    def parts(self, step: str) -> Mapping[str, Path]:
+        """The parts of a gathered step that are there."""
+        return self.gathered[step]
