@@ -27,6 +27,12 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def kepler_recording() -> Path:
+    """The recording of an unmodified Kepler 0.11.4 on a virtual meter whose law is known; its README says more."""
+    return Path(__file__).parent / "data" / "kepler-0.11.4"
+
+
+@pytest.fixture(scope="session")
 def two_nodes() -> list[NodeRun]:
     """Eight hours of two simulated nodes."""
     return run_nodes(

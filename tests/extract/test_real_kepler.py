@@ -16,20 +16,17 @@ from kepler_train.spec import RunSpec
 
 
 @pytest.fixture(scope="module")
-def recording(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, pd.DataFrame]:
+def recording(kepler_recording: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Extracted rows, and the truth behind them (time, u, watts and joules of each zone)."""
-    home = shared_data / "kepler-0.11.4"
-    if not home.is_dir():
-        pytest.skip("no recording of Kepler 0.11.4")
     folder = tmp_path_factory.mktemp("kepler")
-    (folder / "raw.json").write_bytes(gzip.decompress((home / "raw.json.gz").read_bytes()))
+    (folder / "raw.json").write_bytes(gzip.decompress((kepler_recording / "raw.json.gz").read_bytes()))
     samples = folder / "samples"
     samples.mkdir()
     import_json(folder / "raw.json", samples)
     spec = RunSpec(feature_groups=["ThirdParty"], thirdparty_metrics=["kepler_node_cpu_usage_ratio"])
     frames = node_frames(samples, spec, "current", Schedule())
     assert list(frames) == ["vm-1"]
-    return frames["vm-1"].node, pd.read_csv(home / "truth.csv")
+    return frames["vm-1"].node, pd.read_csv(kepler_recording / "truth.csv.gz")
 
 
 def true_mean(rows: pd.DataFrame, truth: pd.DataFrame, integral: np.ndarray) -> np.ndarray:

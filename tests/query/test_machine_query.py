@@ -98,7 +98,7 @@ def exporter_alone() -> Samples:
 
 def recorded(folder: Path) -> Samples:
     """The first scrape of an unmodified Kepler 0.11.4 and node_exporter, moved to another hour."""
-    recording = json.loads(gzip.decompress((folder / "kepler-0.11.4/raw.json.gz").read_bytes()))
+    recording = json.loads(gzip.decompress((folder / "raw.json.gz").read_bytes()))
     return [
         (metric, series["metric"], float(series["values"][0][1]), REAL)
         for metric in (*OF_A_MACHINE, "node_memory_MemTotal_bytes")
@@ -115,15 +115,14 @@ def openmetrics(samples: Samples) -> str:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def server(kepler_recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     for program in ("prometheus", "promtool"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed (Debian package prometheus)")
     home = tmp_path_factory.mktemp("prometheus")
-    shared = Path(__file__).resolve().parents[3] / "shared/data"
     of_vm = two_sockets("vm:28282", "")
     unmetered = [(metric, labels, value, NO_METER) for metric, labels, value, _ in of_vm if "info" in metric]
-    samples = [*unmetered, *current(), *legacy(), *exporter_alone(), *(recorded(shared) if shared.is_dir() else [])]
+    samples = [*unmetered, *current(), *legacy(), *exporter_alone(), *recorded(kepler_recording)]
     (home / "recording.om").write_text(openmetrics(samples))
     running = PrometheusServer(home / "data")
     running.fill(home / "recording.om")
@@ -178,7 +177,7 @@ def test_a_kepler_without_a_meter_still_describes_its_machine(server: Prometheus
     assert (machine.processor, machine.cores, machine.kepler_version) == ("intel_xeon_gold_6230", 8, "0.11.4")
 
 
-def test_an_unmodified_kepler_and_node_exporter_describe_their_machine(server: Prometheus, shared_data: Path) -> None:
+def test_an_unmodified_kepler_and_node_exporter_describe_their_machine(server: Prometheus) -> None:
     assert machines_at(server, REAL) == {
         "vm-1": MachineSpec(
             processor="intel_xeon",

@@ -9,8 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,23 +73,25 @@ class Extracted:
         return float(own["cpu_seconds"].sum() / len(windows))
 
 
-@pytest.fixture(scope="module")
-def home(shared_data: Path) -> Path:
-    folder = shared_data / "kepler-0.11.4"
-    if not folder.is_dir():
-        pytest.skip("no recording of Kepler 0.11.4")
-    return folder
+def openmetrics(recording: dict[str, list[dict[str, Any]]]) -> str:
+    """A recording as text that promtool reads."""
+    lines = []
+    for metric, series in sorted(recording.items()):
+        for one in series:
+            labels = {name: json.dumps(text) for name, text in sorted(one["metric"].items()) if name != "__name__"}
+            head = f"{metric}{{{','.join(f'{name}={text}' for name, text in labels.items())}}}"
+            lines += [f"{head} {value} {time:.3f}" for time, value in one["values"]]
+    return "\n".join([*lines, "# EOF", ""])
 
 
 @pytest.fixture(scope="module")
-def server(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(kepler_recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Debian's Prometheus that holds the recording."""
     if not shutil.which("prometheus"):
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("recorded")
-    converter = home.parents[1] / "tools" / "raw_to_openmetrics.py"
     text = folder / "recording.om"
-    subprocess.run([sys.executable, converter, home / "raw.json.gz", text], check=True, timeout=60)
+    text.write_text(openmetrics(json.loads(gzip.decompress((kepler_recording / "raw.json.gz").read_bytes()))))
     prometheus = PrometheusServer(folder / "data")
     prometheus.fill(text)
     with prometheus:
@@ -109,9 +109,9 @@ def collection(server: str, tmp_path_factory: pytest.TempPathFactory) -> Collect
 
 
 @pytest.fixture(scope="module")
-def schedule(home: Path) -> Schedule:
+def schedule(kepler_recording: Path) -> Schedule:
     """The loads by the words of their command lines, all of a phase joined by +."""
-    lines = (home / "schedule.txt").read_text().splitlines()
+    lines = (kepler_recording / "schedule.txt").read_text().splitlines()
     phases = []
     for begun, ended in zip(lines[::2], lines[1::2], strict=True):
         start, _, loads = begun.partition(" start ")
@@ -127,8 +127,8 @@ def extracted(collection: Collected, schedule: Schedule, tmp_path_factory: pytes
 
 
 @pytest.fixture(scope="module")
-def truth(home: Path) -> pd.DataFrame:
-    return pd.read_csv(home / "truth.csv")
+def truth(kepler_recording: Path) -> pd.DataFrame:
+    return pd.read_csv(kepler_recording / "truth.csv.gz")
 
 
 def true_watts(rows: pd.DataFrame, truth: pd.DataFrame, column: str) -> npt.NDArray[np.float64]:
@@ -137,10 +137,10 @@ def true_watts(rows: pd.DataFrame, truth: pd.DataFrame, column: str) -> npt.NDAr
     return (np.interp(ends, truth["time"], truth[column]) - np.interp(ends - 5, truth["time"], truth[column])) / 5
 
 
-def as_recorded(home: Path) -> Samples:
+def as_recorded(kepler_recording: Path) -> Samples:
     """The samples of the recording, with a decoder of its own."""
     found: Samples = {}
-    for metric, many in json.loads(gzip.decompress((home / "raw.json.gz").read_bytes())).items():
+    for metric, many in json.loads(gzip.decompress((kepler_recording / "raw.json.gz").read_bytes())).items():
         for one in many:
             labels = frozenset((name, value) for name, value in one["metric"].items() if name != "__name__")
             times, values = zip(*one["values"], strict=True)
@@ -149,9 +149,9 @@ def as_recorded(home: Path) -> Samples:
 
 
 def test_every_sample_comes_out_as_it_was_scraped_and_nothing_that_kepler_computed(
-    home: Path, collection: Collected
+    kepler_recording: Path, collection: Collected
 ) -> None:
-    expected = {metric: by for metric, by in as_recorded(home).items() if metric in ASKED}
+    expected = {metric: by for metric, by in as_recorded(kepler_recording).items() if metric in ASKED}
     assert collected(collection.samples) == expected
     figures = {name: collection.figures[name] for name in ("dialect", "metrics", "series", "samples")}
     assert figures == {"dialect": "current", "metrics": 12, "series": 275, "samples": 12_518}

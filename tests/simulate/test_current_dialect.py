@@ -36,8 +36,8 @@ def grown_by_container(series: list[Series]) -> dict[str, float]:
     return total
 
 
-def test_labels_are_those_of_a_real_kepler(store: Store, shared_data: Path) -> None:
-    real = json.loads(gzip.decompress((shared_data / "kepler-0.11.4" / "raw.json.gz").read_bytes()))
+def test_labels_are_those_of_a_real_kepler(store: Store, kepler_recording: Path) -> None:
+    real = json.loads(gzip.decompress((kepler_recording / "raw.json.gz").read_bytes()))
     compared = 0
     for name, series in real.items():
         if name.startswith("kepler_"):

@@ -313,12 +313,9 @@ def test_the_phases_of_a_simulated_node_hold_enough(simulated: Callable[..., Pat
 
 
 def test_a_real_kepler_0_11_is_judged_as_its_truth_says(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kepler_recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home = shared_data / "kepler-0.11.4"
-    if not home.is_dir():
-        pytest.skip("no recording of Kepler 0.11.4")
-    (tmp_path / "raw.json").write_bytes(gzip.decompress((home / "raw.json.gz").read_bytes()))
+    (tmp_path / "raw.json").write_bytes(gzip.decompress((kepler_recording / "raw.json.gz").read_bytes()))
     (tmp_path / "samples").mkdir()
     import_json(tmp_path / "raw.json", tmp_path / "samples")
     spec = RunSpec(feature_groups=["CPUTime", "NodeExporter", "BPFOnly"], output_types=["AbsPower"])
