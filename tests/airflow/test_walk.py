@@ -80,12 +80,33 @@ def stack(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def good(stack):
+def runs(stack):
+    """Runs that do not disturb each other, all begun at once so that their waits overlap; the ids by what they are."""
+    confs = {
+        "good": WINDOW | {"TRAINERS": "LinearRegressionTrainer,XgboostFitTrainer"},
+        "failed trainer": WINDOW,
+        "failed node": WINDOW | {"nodes": ["node-0", "10.0.0.7:9102"]},
+        "no data": {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"},
+        "not scraped": {"stress": True, "schedule": None},
+    }
+    started = {}
+    for name, conf in confs.items():
+        started[name] = stack.api.trigger(DAG, conf)
+        if name == "failed trainer":
+            # A file where the model's folder must go: this one model cannot be written.
+            run = files_of(stack, started[name])
+            obstacle = stack.home / "workspace" / run.folder("train", "rapl-sysfs/DynPower")
+            obstacle.parent.mkdir(parents=True)
+            obstacle.write_text("in the way")
+    return started
+
+
+@pytest.fixture(scope="module")
+def good(stack, runs):
     """A run of the whole history, ended."""
-    run_id = stack.api.trigger(DAG, WINDOW | {"TRAINERS": "LinearRegressionTrainer,XgboostFitTrainer"})
-    state = stack.api.wait_run(DAG, run_id, 400)
-    assert state == "success", failures(stack.api, DAG, run_id)
-    return run_id
+    state = stack.api.wait_run(DAG, runs["good"], 400)
+    assert state == "success", failures(stack.api, DAG, runs["good"])
+    return runs["good"]
 
 
 def files_of(stack, run_id):
@@ -143,8 +164,8 @@ def test_a_run_without_stress_starts_nothing_for_it(stack, good):
     assert "This run does not stress the machine" in stack.api.task_log(DAG, good, "stress")
 
 
-def test_a_machine_of_which_prometheus_hears_nothing_is_not_stressed(stack):
-    run_id = stack.api.trigger(DAG, {"stress": True, "schedule": None})
+def test_a_machine_of_which_prometheus_hears_nothing_is_not_stressed(stack, runs):
+    run_id = runs["not scraped"]
     assert stack.api.wait_run(DAG, run_id, 120) == "failed"
     states = {name: (task["state"], task["try_number"]) for (name, _), task in tasks_of(stack, run_id).items()}
     assert states["stress"] == ("failed", 1)
@@ -173,13 +194,9 @@ def test_a_killed_step_is_tried_again_and_the_result_is_right(stack, good):
     assert ours == theirs  # the same files, by hash
 
 
-def test_a_run_with_a_failed_trainer_is_red_and_publishes_what_is_good(stack):
-    run_id = stack.api.trigger(DAG, WINDOW)
+def test_a_run_with_a_failed_trainer_is_red_and_publishes_what_is_good(stack, runs):
+    run_id = runs["failed trainer"]
     run = files_of(stack, run_id)
-    # A file where the model's folder must go: this one model cannot be written.
-    obstacle = stack.home / "workspace" / run.folder("train", "rapl-sysfs/DynPower")
-    obstacle.parent.mkdir(parents=True)
-    obstacle.write_text("in the way")
     assert stack.api.wait_run(DAG, run_id, 300) == "failed"
     states = {key: (task["state"], task["try_number"]) for key, task in tasks_of(stack, run_id).items()}
     assert states["train", "rapl-sysfs/DynPower/BPFOnly/LinearRegressionTrainer"] == ("failed", 1)
@@ -191,8 +208,8 @@ def test_a_run_with_a_failed_trainer_is_red_and_publishes_what_is_good(stack):
     assert "LinearRegressionTrainer | see the log of its task |" in Path(place, "README.md").read_text()
 
 
-def test_a_run_with_a_failed_node_is_red_and_learns_from_the_others(stack):
-    run_id = stack.api.trigger(DAG, WINDOW | {"nodes": ["node-0", "10.0.0.7:9102"]})
+def test_a_run_with_a_failed_node_is_red_and_learns_from_the_others(stack, runs):
+    run_id = runs["failed node"]
     assert stack.api.wait_run(DAG, run_id, 300) == "failed"
     tasks = tasks_of(stack, run_id)
     states = {key: (task["state"], task["try_number"]) for key, task in tasks.items()}
@@ -204,8 +221,8 @@ def test_a_run_with_a_failed_node_is_red_and_learns_from_the_others(stack):
     assert "no energy counters of the node 10.0.0.7:9102" in stack.api.task_log(DAG, run_id, "extract", 1, number)
 
 
-def test_a_window_without_data_fails_once_with_one_sentence(stack):
-    run_id = stack.api.trigger(DAG, {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"})
+def test_a_window_without_data_fails_once_with_one_sentence(stack, runs):
+    run_id = runs["no data"]
     assert stack.api.wait_run(DAG, run_id, 120) == "failed"
     query = tasks_of(stack, run_id)["query", None]
     assert (query["state"], query["try_number"]) == ("failed", 1)
