@@ -10,9 +10,9 @@ from pathlib import Path
 from kepler_train.errors import DataError, UserError
 from kepler_train.query.dialect import find_dialect
 from kepler_train.query.prometheus import Prometheus
+from kepler_train.samples.metrics import required_metrics
 from kepler_train.samples.nodes import own_node
 from kepler_train.samples.schedule import SCHEDULE, Schedule
-from kepler_train.samples.wanted import wanted
 from kepler_train.spec import RunSpec
 from kepler_train.stress.loads import parse_load
 from kepler_train.stress.session import Session, check_loaded, outcome
@@ -45,7 +45,7 @@ def stress(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001
 def measured_node(spec: RunSpec) -> str:
     """The node that Prometheus has for this machine; a run that would learn nothing is refused before its load."""
     server, now = Prometheus(spec.prometheus), datetime.now(UTC)
-    want = wanted(spec, find_dialect(spec.model_copy(update={"start": now - _LOOK_BACK, "end": now}), server))
+    want = required_metrics(spec, find_dialect(spec.model_copy(update={"start": now - _LOOK_BACK, "end": now}), server))
     there = {
         own_node(labels, want.node_label) for metric in want.energy for labels, _ in server.instant(metric, time.time())
     }
