@@ -19,7 +19,7 @@ from kepler_train.isolate.background import NOTHING_KNOWN
 from kepler_train.isolate.frames import isolate_frames
 from kepler_train.isolate.isolation import attributed
 from kepler_train.isolate.truth import container_errors
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import read_schedule
 from kepler_train.simulate.history import exported, write_schedule
@@ -32,9 +32,9 @@ from kepler_train.spec import RunSpec
 
 def write_samples(runs: list[NodeRun], folder: Path) -> None:
     """What Kepler would have shown of these nodes, as a query leaves it."""
-    by_metric: dict[str, list[Samples]] = {}
+    by_metric: dict[str, list[DecodedSeries]] = {}
     for one in store_of(exported(runs, "legacy", ["rapl-sysfs"], frozenset(), seed=0)).series:
-        by_metric.setdefault(one.labels["__name__"], []).append(Samples(one.labels, one.times, one.values))
+        by_metric.setdefault(one.labels["__name__"], []).append(DecodedSeries(one.labels, one.times, one.values))
     for metric, series in by_metric.items():
         labels = {name for one in series for name in one.labels} - {"__name__"}
         pq.write_table(table(series, schema(metric, labels)), folder / f"{metric}.parquet")

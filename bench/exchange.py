@@ -21,7 +21,7 @@ PLAIN = "import json, sys; json.load(open(sys.argv[1])); began = 0"
 OURS = """
 import sys, time
 from pathlib import Path
-from kepler_train.samples.exchange import import_json
+from kepler_train.samples.kepler_query_json import import_json
 began = time.process_time()
 import_json(Path(sys.argv[1]), Path(sys.argv[2]))
 """

@@ -60,7 +60,7 @@ spec = RunSpec(energy_sources=["rapl-sysfs", "acpi"], feature_groups=groups)
 figures = extract_samples(folder, spec, Schedule(), Path(sys.argv[2]))
 """
 FROM_JSON = """
-from kepler_train.samples.exchange import import_json
+from kepler_train.samples.kepler_query_json import import_json
 import_json(Path(sys.argv[3]), folder)
 """
 A_MONTH = EVERY_GROUP.replace('"rapl-sysfs", "acpi"', '"rapl-sysfs"').replace("feature_groups=groups", "")
@@ -89,7 +89,7 @@ def row(name: str, figure: float, unit: str, earlier: float | None, limit: float
 
 def recording(folder: Path, containers: int, steps: int) -> tuple[Path, Path]:
     """A kepler_query.json, and its samples as Parquet."""
-    from kepler_train.samples.exchange import import_json
+    from kepler_train.samples.kepler_query_json import import_json
 
     file, samples = folder / f"{containers}x{steps}.json", folder / f"{containers}x{steps}"
     samples.mkdir()
@@ -101,7 +101,7 @@ def recording(folder: Path, containers: int, steps: int) -> tuple[Path, Path]:
 
 def long_recording(folder: Path, days: float) -> None:
     """Counters of a node and its containers, written as a query writes them: a chunk of time after the other."""
-    from kepler_train.samples.decoding import Samples
+    from kepler_train.samples.decoding import DecodedSeries
     from kepler_train.samples.parquet import schema, table, writer
 
     chance = np.random.default_rng(1)
@@ -118,7 +118,10 @@ def long_recording(folder: Path, days: float) -> None:
                 values = reached[:, None] + np.cumsum(gains, axis=1)
                 reached = values[:, -1]
                 file.write_table(
-                    table([Samples(*one) for one in zip(labels, [times] * len(labels), values, strict=True)], columns)
+                    table(
+                        [DecodedSeries(*one) for one in zip(labels, [times] * len(labels), values, strict=True)],
+                        columns,
+                    )
                 )
 
 

@@ -37,11 +37,11 @@ def recorded(session, method, url, **options):
 requests.Session.request = recorded
 from pathlib import Path
 from kepler_train.query.prometheus import Prometheus
-from kepler_train.query.fetch import query
-from kepler_train.samples.wanted import Wanted
+from kepler_train.query.samples import write_samples
+from kepler_train.samples.metrics import RequiredMetrics
 url, out, energy, feature, start, end, notes = sys.argv[1:]
-wanted = Wanted("legacy", "instance", [energy], [feature], frozenset())
-figures = query(Prometheus(url), wanted, [], float(start), float(end), Path(out))
+required = RequiredMetrics("legacy", "instance", [energy], [feature], frozenset())
+figures = write_samples(Prometheus(url), required, [], float(start), float(end), Path(out))
 seconds = time.perf_counter() - began
 Path(notes).write_text(json.dumps(asked))
 print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, figures["samples"]]))

@@ -70,7 +70,7 @@ layout.write_card = export.draw_pictures = lambda *_: None
 
 def recording(folder: Path) -> None:
     """`kepler_query/`, the samples of the recording."""
-    from kepler_train.samples.exchange import import_json
+    from kepler_train.samples.kepler_query_json import import_json
 
     file, samples = folder / "recording.json", folder / "kepler_query"
     samples.mkdir()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import Series, schema, table, writer
 
 T0 = 1_794_614_400.0  # 2026-11-14T00:00:00Z
@@ -34,7 +34,8 @@ def written(folder: Path, metrics: dict[str, list[Series]]) -> Path:
     for metric, many in metrics.items():
         columns = schema(metric, {name for one in many for name in one.labels})
         rows = [
-            Samples(one.labels, np.rint(one.times * 1000).astype(np.int64), one.values, one.doubled) for one in many
+            DecodedSeries(one.labels, np.rint(one.times * 1000).astype(np.int64), one.values, one.doubled)
+            for one in many
         ]
         with writer(folder, columns) as file:
             file.write_table(table(rows, columns))

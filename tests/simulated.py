@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from kepler_train.errors import DataError
 from kepler_train.runs.registry import STEPS
 from kepler_train.runs.runner import run_step
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import Scenario, run_nodes
@@ -45,9 +45,9 @@ def write_node(
     runs = run_nodes(scenario)
     samples = folder / "kepler_query"
     samples.mkdir(parents=True)
-    by_metric: dict[str, list[Samples]] = {}
+    by_metric: dict[str, list[DecodedSeries]] = {}
     for one in store_of(exported(runs, "legacy", [SOURCE], frozenset(), seed=2)).series:
-        by_metric.setdefault(one.labels["__name__"], []).append(Samples(one.labels, one.times, one.values))
+        by_metric.setdefault(one.labels["__name__"], []).append(DecodedSeries(one.labels, one.times, one.values))
     for metric, answer in by_metric.items():
         labels = {name for one in answer for name in one.labels} - {"__name__"}
         pq.write_table(table(answer, schema(metric, labels)), samples / f"{metric}.parquet")

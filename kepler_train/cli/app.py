@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from kepler_train.cli import demo, estimate, everyday, from_data, local, look, machine, query, simulate, steps, stress
+from kepler_train.errors import UserError
 from kepler_train.events import LogFormat, use_format
 
 app = typer.Typer(
@@ -25,10 +28,26 @@ for step in (everyday.extract, everyday.isolate, everyday.train):
 for on_frame in (from_data.isolate_from_data, from_data.train_from_data):
     app.command()(on_frame)
     app.command(on_frame.__name__, hidden=True)(on_frame)  # as the earlier tool spells it
-for last in (estimate.estimate, everyday.export, steps.run_step, demo.demo):
+for last in (estimate.estimate, everyday.export, steps.run_step):
     app.command()(last)
-app.add_typer(simulate.app, name="simulate")
-app.add_typer(local.app, name="local")
+
+
+def _add_optional(name: str, package: str, add: Callable[[], object]) -> None:
+    """Add a command whose package the step image leaves out, or one that says so."""
+    if find_spec(package):
+        add()
+        return
+
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+    @app.command(name, hidden=True, context_settings=anything)
+    def not_installed() -> None:
+        raise UserError(f"`kepler-train {name}` is not in the image of the steps: install kepler-train to use it.")
+
+
+_add_optional("demo", "kepler_train.local", lambda: app.command()(demo.demo))
+_add_optional("simulate", "kepler_train.simulate", lambda: app.add_typer(simulate.app, name="simulate"))
+_add_optional("local", "kepler_train.local", lambda: app.add_typer(local.app, name="local"))
 
 
 def _show_version(asked: bool) -> None:

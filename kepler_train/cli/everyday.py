@@ -42,7 +42,7 @@ def validate(
     Without --feature-group and --energy-source all are looked at, and one that is complete will do.
     """
     from kepler_train.catalog import catalog
-    from kepler_train.samples.wanted import every_group
+    from kepler_train.samples.metrics import every_group
     from kepler_train.validate.judging import judge_samples, write_verdict
     from kepler_train.validate.verdict import check_verdict
 

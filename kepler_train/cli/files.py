@@ -54,7 +54,7 @@ def query_samples(name: str) -> Iterator[Path]:
     if folder.is_dir() and file.is_file():
         raise UserError(f"There are both {folder}/ and {file}: write {name}/ or {name}.json for the one you mean.")
     if file.is_file():
-        from kepler_train.samples.exchange import import_json
+        from kepler_train.samples.kepler_query_json import import_json
 
         with scratch() as samples:
             import_json(file, samples)

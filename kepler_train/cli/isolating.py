@@ -7,7 +7,6 @@ from pathlib import Path
 from kepler_train.cli.files import data_path, model_path, named, query_samples
 from kepler_train.errors import UserError
 from kepler_train.isolate.background import Known, read_models
-from kepler_train.isolate.choice import ANY_NODE
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import (
     PROFILES,
@@ -17,6 +16,7 @@ from kepler_train.isolate.profile import (
     profile_name,
     read_background,
 )
+from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.plan.background import keep_models
 from kepler_train.runs.pipeline import idle_profiles
 from kepler_train.spec import RunSpec

@@ -186,7 +186,7 @@ def _spec(samples: Path, energy_source: str, feature_group: str, metric_prefix: 
 
 def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
     """The spec with every feature group that the query has whole."""
-    from kepler_train.samples.wanted import every_group
+    from kepler_train.samples.metrics import every_group
     from kepler_train.validate.verdict import verdict
 
     groups = verdict(spec.model_copy(update={"feature_groups": every_group(())}), samples)["groups"]

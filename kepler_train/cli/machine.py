@@ -63,8 +63,8 @@ def _is_input(place: Path, spec_file: str) -> bool:
 
 
 def _here(spec_file: str) -> MachineSpec:
-    from kepler_train.machine.file import read_machine
     from kepler_train.machine.spec import this_machine
+    from kepler_train.machine.spec_file import read_machine
 
     return read_machine(named(spec_file, ".json")) if spec_file else this_machine()
 
@@ -99,7 +99,7 @@ def _show(name: str, machine: MachineSpec) -> None:
 
 def write_machine(file: Path, machine: MachineSpec) -> None:
     """Write a machine spec, in the place of an earlier one if there is one, never of anything else."""
-    from kepler_train.machine.file import machine_text, read_machine
+    from kepler_train.machine.spec_file import machine_text, read_machine
 
     def is_machine(earlier: Path) -> bool:
         try:

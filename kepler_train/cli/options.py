@@ -122,7 +122,7 @@ def schedule_of(name: str) -> Schedule:
 def machine_of(machine_id: str, schedule: Schedule) -> MachineSpec | None:
     """The measured machine: as its stress run describes it, else as <id>.json does where there is one."""
     from kepler_train.cli.files import named
-    from kepler_train.machine.file import read_machine
+    from kepler_train.machine.spec_file import read_machine
 
     if schedule.machine or not machine_id:
         return schedule.machine

@@ -68,7 +68,7 @@ def query(
     from kepler_train.catalog import catalog
     from kepler_train.plan.window import plan_window
     from kepler_train.samples.benchmark import is_benchmark, read_benchmark, write_benchmark
-    from kepler_train.samples.wanted import every_group
+    from kepler_train.samples.metrics import every_group
 
     if bool(benchmark_window) + bool(start_time or end_time or interval) != 1:
         raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
@@ -144,8 +144,8 @@ def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | Non
 
 def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool, *, metered: bool) -> str:
     from kepler_train.query.samples import query_samples
-    from kepler_train.samples.comma_separated import write_csv
-    from kepler_train.samples.exchange import export_json
+    from kepler_train.samples.csv_export import write_csv
+    from kepler_train.samples.kepler_query_json import export_json
 
     with ExitStack() as outputs:
         # Each appears when all of them are whole.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from kepler_train.samples.schedule import Schedule
     from kepler_train.stress.loads import Load
-    from kepler_train.stress.plan import Plan
-    from kepler_train.stress.session import Session
+    from kepler_train.stress.plan import StressPlan
+    from kepler_train.stress.session import StressSession
 
 
 def stress(
@@ -66,11 +66,11 @@ def stress(
     Each load runs with more and more instances, each on a CPU of its own, between two idle phases. With --command or
     --job and without --load, only these run. Ctrl-C stops everything and keeps what was measured.
     """
-    from kepler_train.stress.loads import lacking
-    from kepler_train.stress.plan import shown
-    from kepler_train.stress.session import Session
+    from kepler_train.stress.loads import unavailable_loads
+    from kepler_train.stress.plan import plan_table
+    from kepler_train.stress.session import StressSession
 
-    session = Session(sysfs, state)
+    session = StressSession(sysfs, state)
     if restore:
         session.restore()
         return
@@ -84,8 +84,8 @@ def stress(
         counts=_counts(instances),
     )
     if dry_run:
-        missing = lacking(chosen)
-        for line in shown(plan, missing):
+        missing = unavailable_loads(chosen)
+        for line in plan_table(plan, missing):
             say(line)
         for one, reason in missing.items():
             warn(f"The load {one.name} will be left out: {reason}")
@@ -124,11 +124,11 @@ def _manifest(output: str) -> Path:
         return path
 
 
-def _run(session: Session, plan: Plan, path: Path, machine_id: str, node: str) -> None:
-    from kepler_train.stress.session import check_loaded, outcome
+def _run(session: StressSession, plan: StressPlan, path: Path, machine_id: str, node: str) -> None:
+    from kepler_train.stress.session import check_loaded, phase_counts
 
     schedule, stopped = session.run(plan, _writer(path), machine_id, node)
-    counted = outcome(schedule)
+    counted = phase_counts(schedule)
     words = ", ".join(f"{count} {status}" for status, count in counted.items())
     say(f"Wrote {path}: {len(schedule.phases)} phases, {words or 'none'}.", **counted)
     if stopped:

@@ -13,9 +13,9 @@ from kepler_train.events import warn
 from kepler_train.extract.frames import Extraction
 from kepler_train.extract.sources import features_of
 from kepler_train.samples.meters import Meter, meters_of
+from kepler_train.samples.metrics import RequiredMetrics, every_group, feature_metrics, required_metrics
 from kepler_train.samples.parquet import MetricFile, metrics_in
 from kepler_train.samples.schedule import Schedule
-from kepler_train.samples.wanted import Wanted, every_group, feature_metrics, wanted
 from kepler_train.spec import RunSpec
 
 _FEWEST_SCRAPES = 3  # with fewer a meter tells no power
@@ -33,7 +33,7 @@ def estimable_nodes(
     name = _dialect(samples, spec)
     dialect = catalog().dialect(name)
     # A model that needs nothing of Kepler's serves machines without it too.
-    others = not wanted(spec, name).of_kepler
+    others = not required_metrics(spec, name).of_kepler
     nodes = _everything(spec)[name].every_node(lambda metric: MetricFile(samples, metric).labels, others=others)
     features = features_of(samples, spec, dialect, nodes)
     meters = _working(meters_of(samples, spec, dialect))
@@ -60,7 +60,7 @@ def estimable_nodes(
 def _dialect(samples: Path, spec: RunSpec) -> str:
     """The dialect whose features of the spec are there; else that of what else is there, else one that has any."""
     there = set(metrics_in(samples))
-    by_features = {name: set(wanted(spec, name).of_kepler) for name in catalog().dialects}
+    by_features = {name: set(required_metrics(spec, name).of_kepler) for name in catalog().dialects}
     by_anything = {name: {*want.energy, *want.of_kepler} for name, want in _everything(spec).items()}
     for metrics in (by_features, by_anything):
         for name, own in metrics.items():
@@ -69,10 +69,10 @@ def _dialect(samples: Path, spec: RunSpec) -> str:
     return max(by_features, key=lambda name: len(by_features[name]))
 
 
-def _everything(spec: RunSpec) -> dict[str, Wanted]:
+def _everything(spec: RunSpec) -> dict[str, RequiredMetrics]:
     """What all feature groups need, by dialect."""
     asked = spec.model_copy(update={"feature_groups": every_group(spec.thirdparty_metrics)})
-    return {name: wanted(asked, name) for name in catalog().dialects}
+    return {name: required_metrics(asked, name) for name in catalog().dialects}
 
 
 def _working(meters: dict[str, list[Meter]]) -> dict[str, list[Meter]]:

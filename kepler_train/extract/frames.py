@@ -28,9 +28,9 @@ from kepler_train.extract.sources import Feature, as_counter, features_of
 from kepler_train.extract.timing import MeterTiming, Timing, running
 from kepler_train.extract.workloads import label_windows, phases_of
 from kepler_train.samples.meters import Meter, meters_of, no_meters_of
+from kepler_train.samples.metrics import required_metrics
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Schedule
-from kepler_train.samples.wanted import wanted
 from kepler_train.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def extractions(
         sources = ", ".join(spec.energy_sources)
         raise DataError(f"The samples have no energy counters of {sources}: choose a source that was collected.")
     metered = [one.labels for own in meters.values() for meter in own for one in meter.series]
-    features = features_of(samples, spec, dialect, wanted(spec, dialect_name).nodes(metered))
+    features = features_of(samples, spec, dialect, required_metrics(spec, dialect_name).nodes(metered))
     asked = sorted(spec.nodes or meters)
     for node in nodes or asked:
         if node not in meters:

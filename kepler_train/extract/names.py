@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kepler_train.catalog import Dialect
+from kepler_train.samples.metrics import prefixed
 from kepler_train.samples.parquet import MetricFile
-from kepler_train.samples.wanted import prefixed
 from kepler_train.spec import RunSpec
 
 # Labels of Kepler 0.10 and later: what joins a process to its container, and that to its pod.

@@ -13,9 +13,9 @@ from kepler_train.events import warn
 from kepler_train.extract.counters import integrated, integrated_means
 from kepler_train.extract.names import Names
 from kepler_train.samples.duplicates import distinct
+from kepler_train.samples.metrics import feature_metrics
 from kepler_train.samples.nodes import Nodes
 from kepler_train.samples.parquet import MetricFile, Series
-from kepler_train.samples.wanted import feature_metrics
 from kepler_train.spec import RunSpec
 
 

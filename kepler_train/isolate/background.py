@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kepler_train.isolate.choice import ANY_NODE
 from kepler_train.isolate.containers import Floats
 from kepler_train.isolate.profile import PROFILES, Background, parse_background, profile_name, renewed
 from kepler_train.isolate.removal import Predict
+from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.models import PowerModel, load_model
 from kepler_train.models.files import METADATA
 from kepler_train.spec import RunSpec

@@ -15,13 +15,12 @@ from kepler_train.isolate.containers import Windows, adds_up, batches
 from kepler_train.isolate.idle import Chosen, window_seconds
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import Background, features_of, profile_of
+from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.samples.schedule import IDLE
 
 # The length of the idle phase that Kepler's users know; less of it says little about the mean (s).
 IDLE_SECONDS = 100.0
-# A profile under this name is that of any node.
-ANY_NODE = ""
 _MAKE_ONE = "make one with `kepler-train profile`"
 
 

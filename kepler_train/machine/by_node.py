@@ -11,21 +11,22 @@ from kepler_train.workspace import files_of
 
 MACHINES = "machines.json"
 ANY_NODE = ""
+"""The name for a machine, profile or phase that is not of one node but of all."""
 
 
 def write_machines(folder: Path, machines: Mapping[str, MachineSpec]) -> None:
-    """Keep the machines of a query beside its samples."""
+    """Write the machines of a query beside its samples."""
     content = {node: machine.model_dump(exclude_none=True) for node, machine in machines.items()}
     (folder / MACHINES).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def read_machines(folder: Path) -> dict[str, MachineSpec]:
-    """The machines that were kept in a folder, or in those of parts; none where a query kept none."""
+    """Return the machines in a folder, or in those of its parts; nothing where a query wrote none."""
     content = [json.loads(file.read_text(encoding="utf-8")) for file in files_of(folder, MACHINES)]
-    return {node: MachineSpec.model_validate(machine) for own in content for node, machine in own.items()}
+    return {node: MachineSpec.model_validate(machine) for by_node in content for node, machine in by_node.items()}
 
 
 def common_machine(machines: Mapping[str, MachineSpec], nodes: Iterable[str]) -> MachineSpec | None:
-    """The machine that all these nodes are; None where they differ or one is not known."""
+    """Return the machine that all these nodes are; None where they differ or one is not known."""
     kinds = {machines.get(node, machines.get(ANY_NODE)) for node in nodes}
     return kinds.pop() if len(kinds) == 1 else None

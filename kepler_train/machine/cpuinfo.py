@@ -1,4 +1,4 @@
-"""What /proc/cpuinfo says, on each architecture in its own way."""
+"""Facts from /proc/cpuinfo, which each architecture writes in its own way."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class CpuInfo:
     text: str
 
     def values(self, key: str) -> list[str]:
-        """Everything that stands behind `key`, in the order of the file; empty values are left out."""
+        """Return everything behind `key`, in the order of the file, without empty values."""
         return re.findall(rf"^{re.escape(key)}[ \t]*:[ \t]*(\S.*?)[ \t]*$", self.text, re.MULTILINE)
 
     def first(self, *keys: str) -> str:
-        """The first value of the first of the keys that has one."""
+        """Return the first value of the first of the keys that has one."""
         return next((values[0] for values in map(self.values, keys) if values), "")
 
     def cpus(self) -> int:
-        """Logical CPUs; IBM Z writes `processor 0: version = …`."""
+        """Count logical CPUs; IBM Z writes `processor 0: version = …`."""
         return len(re.findall(r"^processor[ \t]*(\d+[ \t]*:|:[ \t]*\d+[ \t]*$)", self.text, re.MULTILINE))
 
     def chips(self) -> int:
-        """Sockets; 0 where they are not told."""
+        """Count sockets; 0 where the file does not tell."""
         return len(set(self.values("physical id")))
 
     def processor(self) -> str | None:
-        """The name of the processor, the same for every machine of its kind."""
+        """Return the name of the processor, the same for every machine of its kind."""
         cores = self._arm_cores()
         if cores:  # of two kinds on phones and boards
             return "_".join(sorted({arm_name(*core) for core in cores}))
@@ -43,26 +43,26 @@ class CpuInfo:
         return processor_name(model)
 
     def vendor(self) -> str | None:
-        """Who made the processor, as genuineintel."""
+        """Return the maker of the processor, as genuineintel."""
         cores = self._arm_cores()
         if cores:
             return arm_vendor(cores[0][0])
         return processor_name(self.first("vendor_id"))
 
     def threads_per_core(self) -> int | None:
-        """Logical CPUs of a core, where the file tells."""
+        """Return the logical CPUs of a core; None where the file does not tell."""
         siblings, cores = self.first("siblings"), self.first("cpu cores")
         return int(siblings) // int(cores) if siblings.isdecimal() and cores.isdecimal() and int(cores) else None
 
     def clock(self) -> float | None:
-        """The clock in the model name, else the highest that a CPU runs at now (MHz)."""
+        """Return the clock in the model name, else the highest that a CPU runs at now (MHz)."""
         # POWER: clock : 3800.000000MHz; IBM Z: cpu MHz static : 5200
         now = [value for key in ("cpu MHz", "cpu MHz static", "CPU MHz", "clock") for value in self.values(key)]
         numbers = [float(number[0]) for value in now if (number := re.match(r"\d+(\.\d+)?", value))]
         return clock_of(self.first("model name")) or max(numbers, default=None)
 
     def is_virtual(self) -> bool | None:
-        """Whether x86 says that it runs below a hypervisor; None elsewhere."""
+        """Return whether x86 runs below a hypervisor; None on other architectures."""
         flags = self.first("flags").split()
         return "hypervisor" in flags if flags else None
 

@@ -1,4 +1,4 @@
-"""What decides a machine's node type: five attributes, any of which may be unknown, and how alike two machines are."""
+"""The five attributes that decide a machine's node type, each of which may be unknown; likeness of machines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WEIGHTS = {"processor": 5.0, "cores": 1.0, "chips": 1.0, "memory": 0.5, "frequen
 
 
 def _unknown_is_none(value: Any) -> Any:
-    """Other tools write an empty name or a zero for what they could not find out."""
+    """Return None for an empty name or a zero, by which other tools mean unknown."""
     return None if value == "" or (value == 0 and not isinstance(value, bool)) else value
 
 
@@ -33,21 +33,21 @@ class NodeAttributes(BaseModel):
     frequency: Count = Field(default=None, description="Highest clock in MHz, rounded to 100.")
 
     def attributes(self) -> dict[str, str | int | None]:
-        """The five attributes by name, in the order of node_type_index.json."""
+        """Return the five attributes by name, in the order of node_type_index.json."""
         return {name: getattr(self, name) for name in WEIGHTS}
 
     def unknown(self) -> list[str]:
-        """The names of the attributes that are not known."""
+        """Return the names of the attributes that are not known."""
         return [name for name, value in self.attributes().items() if value is None]
 
     def differing(self, other: NodeAttributes) -> list[str]:
-        """The names of the attributes known here that are other than those of `other`."""
-        mine, others = self.attributes(), other.attributes()
-        return [name for name, value in mine.items() if value is not None and value != others[name]]
+        """Return the names of the known attributes that differ from those of `other`."""
+        attributes, others = self.attributes(), other.attributes()
+        return [name for name, value in attributes.items() if value is not None and value != others[name]]
 
 
 def similarity(one: NodeAttributes, other: NodeAttributes) -> float:
-    """How alike two machines are, from 0 to 1; 1 only when all attributes are known and equal.
+    """Return how alike two machines are, from 0 to 1; 1 only when all attributes are known and equal.
 
     The weighted mean over the five attributes of
     - numbers a, b: 1 − |a − b| / ((a + b) / 2), not below 0;

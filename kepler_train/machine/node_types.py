@@ -40,13 +40,13 @@ class Match:
 
     @property
     def exact(self) -> bool:
-        """Whether all attributes are known and equal."""
+        """Return whether all attributes are known and equal."""
         return not self.ignored and not self.unknown
 
 
 @dataclass(frozen=True)
 class NodeTypeIndex:
-    """The contents of a node_type_index.json; what it says beyond node types is kept as it is."""
+    """The contents of a node_type_index.json; unknown keys are kept as they are."""
 
     types: dict[int, NodeType]
     _document: dict[str, Any]
@@ -54,12 +54,12 @@ class NodeTypeIndex:
 
     @classmethod
     def empty(cls) -> NodeTypeIndex:
-        """An index without node types."""
+        """Return an index without node types."""
         return cls({}, {})
 
     @classmethod
     def parse(cls, text: str, where: object) -> NodeTypeIndex:
-        """An index from its JSON text."""
+        """Return the index in a JSON text."""
         try:
             document = json.loads(text, object_pairs_hook=_without_repetition)
         except (ValueError, RecursionError) as error:
@@ -71,7 +71,7 @@ class NodeTypeIndex:
 
     @classmethod
     def read(cls, path: Path) -> NodeTypeIndex:
-        """An index from a file."""
+        """Return the index in a file."""
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -83,20 +83,22 @@ class NodeTypeIndex:
         return cls.parse(text, path)
 
     def text(self) -> str:
-        """The JSON text, in the form that was read."""
+        """Return the JSON text, in the form that was read."""
         return json.dumps(self._document) + self._ending
 
     def gaps(self) -> list[int]:
-        """Numbers below the highest that no node type has; they stay unused, since models carry these numbers."""
+        """Return the unused numbers below the highest; they stay unused, since models carry these numbers."""
         return sorted(set(range(max(self.types, default=-1))) - set(self.types))
 
     def exact(self, machine: NodeAttributes) -> int | None:
-        """The lowest number of a type whose attributes all equal the machine's."""
-        wanted = machine.attributes()
-        return min((number for number, kind in self.types.items() if kind.attrs.attributes() == wanted), default=None)
+        """Return the lowest number of a type whose attributes all equal the machine's."""
+        attributes = machine.attributes()
+        return min(
+            (number for number, kind in self.types.items() if kind.attrs.attributes() == attributes), default=None
+        )
 
     def add(self, machine_id: str, machine: NodeAttributes) -> tuple[NodeTypeIndex, int]:
-        """The index with this machine as a member of the type equal to it, else of a new one; and that number."""
+        """Return the index with this machine in the type equal to it, else in a new one; and that type's number."""
         if machine.unknown():
             raise UserError(
                 f"{machine_id} cannot join the node types: its {', '.join(machine.unknown())} is not known."
@@ -114,7 +116,7 @@ class NodeTypeIndex:
         return replace(self, types=types, _document=document), number
 
     def look_up(self, machine: NodeAttributes) -> Match | None:
-        """The best type for a machine of which attributes may be unknown or unlike any type; None: no types.
+        """Return the best type for a machine with unknown or unusual attributes; None without any types.
 
         1. A type whose attributes all equal the machine's: exact.
         2. Else, of the types that agree with all that is known, the one with most machines; it is uncertain by the
@@ -139,7 +141,7 @@ class NodeTypeIndex:
         return Match(best, self._uncertainty(best, fitting), looseness, ignored, unknown)
 
     def _agreeing(self, machine: NodeAttributes, ignoring: tuple[str, ...]) -> list[int]:
-        """Types that differ from the machine in nothing but what is ignored, lowest number first."""
+        """Return the types that differ from the machine only in ignored attributes, lowest number first."""
         return [number for number in sorted(self.types) if self._differs_only_in(ignoring, machine, number)]
 
     def _differs_only_in(self, names: tuple[str, ...], machine: NodeAttributes, number: int) -> bool:
@@ -158,12 +160,12 @@ class NodeTypeIndex:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; one of two equal keys would be lost without a word."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return a JSON object; refuse a repeated key, since one of the two values would be lost."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands there twice")
-    return found
+    return content
 
 
 def _number(key: str, where: object) -> int:

@@ -1,4 +1,4 @@
-"""Names of processors as node_type_index.json has them, from what the kernel says on each architecture."""
+"""Names of processors as node_type_index.json has them, from what the kernel tells on each architecture."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ARM_PARTS = {
 
 
 def processor_name(model: str) -> str | None:
-    """A model name in lower case with underscores, without trade marks, remarks in brackets, CPU, @ and clock.
+    """Return a model name in lower case with underscores, without trade marks, brackets, CPU, @ and clock.
 
     >>> processor_name("Intel(R) Xeon(R) CPU E5-2686 v4 @ 2.30GHz")
     'intel_xeon_e5_2686v4'
@@ -39,16 +39,16 @@ def processor_name(model: str) -> str | None:
 
 
 def clock_of(model: str) -> float | None:
-    """The clock that a model name ends with, in MHz."""
-    found = _CLOCK.search(model)
-    return float(found[1]) * (1000 if found[2].lower() == "g" else 1) if found else None
+    """Return the clock in a model name (MHz)."""
+    clock = _CLOCK.search(model)
+    return float(clock[1]) * (1000 if clock[2].lower() == "g" else 1) if clock else None
 
 
 def arm_name(implementer: int, part: int) -> str:
-    """The name of an Arm core, or its numbers where it has none here."""
+    """Return the name of an Arm core, or its numbers where it has none here."""
     return _ARM_PARTS.get((implementer, part)) or f"{arm_vendor(implementer)}_{part:#05x}"
 
 
 def arm_vendor(implementer: int) -> str:
-    """Who made an Arm core."""
+    """Return the maker of an Arm core."""
     return _ARM_IMPLEMENTERS.get(implementer) or f"arm_{implementer:#04x}"

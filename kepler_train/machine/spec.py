@@ -1,4 +1,4 @@
-"""The machine that was measured: what decides its node type, and what explains its figures later."""
+"""The machine that was measured: the attributes of its node type, and facts that explain its figures later."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MachineSpec(NodeAttributes):
 
 
 def this_machine(root: Path = Path("/")) -> MachineSpec:
-    """The machine whose /proc and /sys are below `root`."""
+    """Return the machine whose /proc and /sys are below `root`."""
     cpuinfo, cpus = CpuInfo(read(root / "proc/cpuinfo")), root / "sys/devices/system/cpu"
     return MachineSpec(
         processor=cpuinfo.processor() or read(root / "proc/sys/kernel/arch") or None,
@@ -43,12 +43,12 @@ def this_machine(root: Path = Path("/")) -> MachineSpec:
 
 
 def megahertz(clock: float | None) -> int | None:
-    """A clock in MHz rounded to 100, as node types have it."""
+    """Return a clock (MHz) rounded to 100, as node types have it."""
     return round(clock / 100) * 100 or None if clock else None
 
 
 def gibibytes(memory: float) -> int:
-    """Whole GiB of memory in bytes, at least 1: no machine has none."""
+    """Return memory in bytes as whole GiB, at least 1."""
     return max(1, int(memory / _GIB))
 
 
@@ -58,7 +58,7 @@ def _memory(meminfo: str) -> int | None:
 
 
 def _count(cpu_list: str) -> int | None:
-    """How many CPUs a list such as 0-3,8 names."""
+    """Return how many CPUs a list such as 0-3,8 names."""
     if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpu_list):
         return None
     ranges = (part.split("-") for part in cpu_list.split(","))
@@ -66,12 +66,12 @@ def _count(cpu_list: str) -> int | None:
 
 
 def _chips(cpus: Path) -> int:
-    """Sockets; 0 where the kernel does not know: virtual machines on Arm say −1."""
+    """Count sockets; 0 where the kernel does not know: virtual machines on Arm say −1."""
     packages = {read(file) for file in cpus.glob("cpu[0-9]*/topology/physical_package_id")}
     return len({package for package in packages if package.isdecimal()})
 
 
 def _highest_clock(cpus: Path) -> float | None:
-    """The highest clock that any CPU can be set to (MHz); the files are in kHz."""
+    """Return the highest clock that any CPU can be set to (MHz); the files are in kHz."""
     clocks = (read(file) for file in cpus.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq"))
     return max((int(clock) / 1000 for clock in clocks if clock.isdecimal()), default=None)

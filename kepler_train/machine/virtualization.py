@@ -1,4 +1,4 @@
-"""Whether a machine is virtual, and whether this process sees it from inside a container."""
+"""Detect virtual machines and containers."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _FIRMWARE = {
 
 
 def virtual_machine(root: Path, below_hypervisor: bool | None) -> str | None:
-    """The hypervisor as systemd-detect-virt names it, `none` for hardware, None where nothing tells.
+    """Return the hypervisor as systemd-detect-virt names it, `none` for hardware, None where nothing tells.
 
-    `below_hypervisor` is what the processor says of itself; None where it says nothing.
+    `below_hypervisor` is the processor's own flag; None where it has none.
     """
-    asked = _detect_virt("--vm") if root == Path("/") else None
-    if asked:
-        return asked
+    detected = _detect_virt("--vm") if root == Path("/") else None
+    if detected:
+        return detected
     if below_hypervisor is False:
         return NONE
-    told = read(root / "sys/hypervisor/type") or read(root / "proc/device-tree/hypervisor/compatible")
-    if told:
-        return told.strip("\0").removeprefix("linux,")
+    name = read(root / "sys/hypervisor/type") or read(root / "proc/device-tree/hypervisor/compatible")
+    if name:
+        return name.strip("\0").removeprefix("linux,")
     dmi = root / "sys/class/dmi/id"
     return by_firmware(read(dmi / "product_name"), read(dmi / "sys_vendor")) or (
         "vm-other" if below_hypervisor else None
@@ -46,7 +46,7 @@ def virtual_machine(root: Path, below_hypervisor: bool | None) -> str | None:
 
 
 def by_firmware(product: str, vendor: str) -> str | None:
-    """The hypervisor that the firmware's product and vendor give away."""
+    """Return the hypervisor that the firmware's product and vendor give away."""
     if product.endswith(".metal"):  # EC2's hardware carries the same vendor as its virtual machines
         return NONE
     text = f"{product} / {vendor}".lower()
@@ -54,23 +54,23 @@ def by_firmware(product: str, vendor: str) -> str | None:
 
 
 def container(root: Path) -> str | None:
-    """What kind of container this process runs in, `none` for none."""
-    asked = _detect_virt("--container") if root == Path("/") else None
-    if asked:
-        return asked
-    told = read(root / "run/systemd/container")
-    if told:
-        return told
-    for name, kind in {".dockerenv": "docker", "run/.containerenv": "podman"}.items():
-        if (root / name).exists():
+    """Return the kind of container this process runs in, `none` for none."""
+    detected = _detect_virt("--container") if root == Path("/") else None
+    if detected:
+        return detected
+    name = read(root / "run/systemd/container")
+    if name:
+        return name
+    for marker, kind in {".dockerenv": "docker", "run/.containerenv": "podman"}.items():
+        if (root / marker).exists():
             return kind
     kinds: Mapping[str, str] = {"kubepods": "kubernetes", "docker": "docker", "libpod": "podman", "lxc": "lxc"}
-    found = re.search("|".join(kinds), read(root / "proc/1/cgroup"))
-    return kinds[found[0]] if found else NONE
+    mark = re.search("|".join(kinds), read(root / "proc/1/cgroup"))
+    return kinds[mark[0]] if mark else NONE
 
 
 def read(path: Path) -> str:
-    """The stripped text of a file of the kernel; nothing where it is missing or forbidden."""
+    """Return the stripped text of a file of the kernel; nothing where it is missing or forbidden."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -78,7 +78,7 @@ def read(path: Path) -> str:
 
 
 def _detect_virt(kind: str) -> str | None:
-    """The answer of systemd-detect-virt: it also asks the processor, which no file does."""
+    """Return the answer of systemd-detect-virt, which also asks the processor, as no file can."""
     try:
         answer = subprocess.run(["systemd-detect-virt", kind], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,1 +1,1 @@
-"""The Prometheus client: windows, chunks, dialects."""
+"""The Prometheus client: credentials, chunks, retries, dialects."""

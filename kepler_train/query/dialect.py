@@ -5,35 +5,36 @@ from __future__ import annotations
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError, UserError
 from kepler_train.query.prometheus import Prometheus
-from kepler_train.samples.wanted import wanted
+from kepler_train.samples.metrics import RequiredMetrics, required_metrics
 from kepler_train.spec import RunSpec
 
 
 def find_dialect(spec: RunSpec, server: Prometheus, *, metered: bool = True) -> str:
-    """The dialect asked for, else the one whose energy counters the server has in the window.
+    """Return the dialect of the spec; for `auto`, the one whose energy counters the server has in the window.
 
-    Unless the machines must be `metered`, features will do, and those of other exporters are the same in any dialect.
+    Unless the machines must be `metered`, features will do. Those of other exporters are the same in any dialect.
     """
     if spec.dialect != "auto":
         return spec.dialect
     start, end = (moment.timestamp() for moment in spec.window)
-    asked = {name: wanted(spec, name) for name in catalog().dialects}
-    spoken = [
-        name
-        for name, want in asked.items()
-        if any(server.series(metric, start, end) for metric in (*want.energy, *(() if metered else want.of_kepler)))
-    ]
-    if not spoken and not metered:
-        return max(asked, key=lambda name: len(asked[name].features))
-    if not spoken:
+    required = {name: required_metrics(spec, name) for name in catalog().dialects}
+
+    def is_spoken(metrics: RequiredMetrics) -> bool:
+        tried = metrics.energy if metered else [*metrics.energy, *metrics.of_kepler]
+        return any(server.series(metric, start, end) for metric in tried)
+
+    dialects = [name for name, metrics in required.items() if is_spoken(metrics)]
+    if not dialects and not metered:
+        return max(required, key=lambda name: len(required[name].features))
+    if not dialects:
         raise DataError(
             f"Prometheus at {spec.prometheus} has no energy counters of Kepler for {', '.join(spec.energy_sources)}"
             f" between {spec.window[0]:%Y-%m-%d %H:%M} and {spec.window[1]:%Y-%m-%d %H:%M} UTC:"
             " check the window, and that Kepler is scraped there."
         )
-    if len(spoken) > 1:
+    if len(dialects) > 1:
         raise UserError(
             f"Prometheus at {spec.prometheus} has metrics of both Kepler dialects in the window:"
-            f" choose one with dialect = {' or '.join(spoken)}."
+            f" choose one with dialect = {' or '.join(dialects)}."
         )
-    return spoken[0]
+    return dialects[0]

@@ -1,4 +1,4 @@
-"""Machine specs through Prometheus, for machines on which nothing of ours can run: from Kepler and node_exporter."""
+"""Machine specs from Prometheus, by what Kepler and node_exporter tell of machines on which nothing of ours runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.machine.processor import clock_of, processor_name
 from kepler_train.machine.spec import MachineSpec, gibibytes, megahertz
 from kepler_train.machine.virtualization import by_firmware
-from kepler_train.query.prometheus import Labels, Prometheus
+from kepler_train.query.prometheus import Prometheus
+from kepler_train.samples.labels import METRIC_NAME, Labels
 from kepler_train.samples.nodes import Nodes
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
@@ -34,22 +35,26 @@ _EXPORTER = (
 
 
 def machines_at(server: Prometheus, time: float, prefix: str = "kepler_") -> dict[str, MachineSpec]:
-    """The machine of every node that Kepler reports on at `time` (Unix s); of node_exporter's where there is no Kepler.
+    """Return the machine of every node that Kepler, or else node_exporter, reports on at `time` (Unix s).
 
     What neither exporter tells is None.
     """
     labels_of_nodes = {dialect.node_label for dialect in catalog().dialects.values()}
     dialects = {label: _energy_metrics(label, prefix) for label in labels_of_nodes}
-    names = {*_EXPORTER, *(prefix + name for name in _KEPLER), *(name for own in dialects.values() for name in own)}
+    names = {
+        *_EXPORTER,
+        *(prefix + name for name in _KEPLER),
+        *(name for metrics in dialects.values() for name in metrics),
+    }
     # One mode of many is enough to count CPUs; metrics without this label have it empty.
     rows = server.instant(f'{{__name__=~"{"|".join(sorted(names))}",mode=~"idle|"}}', time)
-    found = {name: [row for row in rows if row[0].get("__name__") == name] for name in names}
+    rows_by_metric = {name: [row for row in rows if row[0].get(METRIC_NAME) == name] for name in names}
     machines: dict[str, MachineSpec] = {}
     for label, metrics in dialects.items():
-        machines |= _machines(_nodes(label, found, metrics), found, prefix)
+        machines |= _machines(_nodes(label, rows_by_metric, metrics), rows_by_metric, prefix)
     # A Kepler without a meter has no energy to tell of.
     for label, metric in (("node_name", prefix + "node_cpu_info"), ("nodename", _UNAME)):
-        machines = machines or _machines(_nodes(label, found, [metric]), found, prefix)
+        machines = machines or _machines(_nodes(label, rows_by_metric, [metric]), rows_by_metric, prefix)
     if not machines:
         raise DataError(
             f"Prometheus at {server.url} knows no machine at that time: neither Kepler nor node_exporter was scraped"
@@ -59,31 +64,31 @@ def machines_at(server: Prometheus, time: float, prefix: str = "kepler_") -> dic
 
 
 def _energy_metrics(label: str, prefix: str) -> set[str]:
-    """Kepler's own metrics of every node, in the dialects that name nodes by this label."""
+    """Return Kepler's energy metrics of nodes, in the dialects that name nodes by this label."""
     components = {component for source in catalog().energy_sources.values() for component in source.components}
 
     def names_of(dialect: Dialect) -> set[str]:
         return {dialect.energy.metric_of(component) for component in components}
 
-    own = (names_of(dialect) for dialect in catalog().dialects.values() if dialect.node_label == label)
-    return {prefix + name.removeprefix("kepler_") for names in own for name in names}
+    names_by_dialect = (names_of(dialect) for dialect in catalog().dialects.values() if dialect.node_label == label)
+    return {prefix + name.removeprefix("kepler_") for names in names_by_dialect for name in names}
 
 
-def _nodes(label: str, found: dict[str, list[Row]], metrics: Iterable[str]) -> Nodes:
-    return Nodes.of(label, (labels for metric in metrics for labels, _ in found[metric]))
+def _nodes(label: str, rows_by_metric: dict[str, list[Row]], metrics: Iterable[str]) -> Nodes:
+    return Nodes.of(label, (labels for metric in metrics for labels, _ in rows_by_metric[metric]))
 
 
-def _machines(nodes: Nodes, found: dict[str, list[Row]], prefix: str) -> dict[str, MachineSpec]:
-    told: dict[str, dict[str, list[Row]]] = {node: {} for node in nodes.names}
-    for metric, rows in found.items():
+def _machines(nodes: Nodes, rows_by_metric: dict[str, list[Row]], prefix: str) -> dict[str, MachineSpec]:
+    rows_by_node: dict[str, dict[str, list[Row]]] = {node: {} for node in nodes.names}
+    for metric, rows in rows_by_metric.items():
         for node, positions in nodes.split(labels for labels, _ in rows).items():
-            told[node][metric] = [rows[position] for position in positions]
-    return {node: _Told(mine, prefix).machine() for node, mine in told.items()}
+            rows_by_node[node][metric] = [rows[position] for position in positions]
+    return {node: _NodeMetrics(rows, prefix).machine() for node, rows in rows_by_node.items()}
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What the exporters tell of one node, by metric."""
+class _NodeMetrics:
+    """The metrics of one node, by name."""
 
     rows: dict[str, list[Row]]
     prefix: str
@@ -116,11 +121,11 @@ class _Told:
         return self.prefix + metric
 
     def _label(self, metric: str, label: str) -> str:
-        """The first value of a label that is not empty."""
+        """Return the first value of a label that is not empty."""
         return next((labels[label] for labels, _ in self.rows.get(metric, []) if labels.get(label)), "")
 
     def _distinct(self, metric: str, *labels: str) -> int:
-        """How many values labels have, together; 0 where a series lacks them all."""
+        """Return how many combinations of values the labels have; 0 where a series lacks them all."""
         values = {tuple(row.get(label, "") for label in labels) for row, _ in self.rows.get(metric, [])}
         return len({value for value in values if any(value)})
 
@@ -142,31 +147,31 @@ class _Told:
         return cpus // cores if cpus and cores else None
 
     def _clock(self, model: str) -> float | None:
-        """MHz: what the hardware allows, else the limit it is set to, else the clock of the model name.
+        """Return the clock (MHz) that the hardware allows, else its set limit, else that of the model name.
 
-        Not what it runs at: a machine would change its node type with its load.
+        The clock that it runs at would change the node type of a machine with its load.
         """
         allowed = self._highest("node_cpu_frequency_max_hertz") or self._highest("node_cpu_scaling_frequency_max_hertz")
         return allowed / 1e6 if allowed else clock_of(model)
 
 
 def exported_machines(spec: RunSpec) -> dict[str, MachineSpec]:
-    """The machine of each node of a run as its exporters describe it at the end of the window."""
-    found = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
-    return {node: machine for node, machine in found.items() if not spec.nodes or node in spec.nodes}
+    """Return the machine of each node of a run as its exporters describe it at the end of the window."""
+    machines = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
+    return {node: machine for node, machine in machines.items() if not spec.nodes or node in spec.nodes}
 
 
 def measured_machines(spec: RunSpec, schedule: Schedule) -> dict[str, MachineSpec]:
-    """What is known of the machine of each node; never the machine that asks.
+    """Return what is known of the machine of each node; never the machine that asks.
 
     The machine that a stress run describes is that of its nodes, or of all when it names none.
     """
     try:
-        found = exported_machines(spec)
+        machines = exported_machines(spec)
     except DataError as error:
         warn(str(error))
-        found = {}
+        machines = {}
     if schedule.machine:
-        stressed = {phase.node for phase in schedule.phases} - {ANY_NODE} or set(found) or {ANY_NODE}
-        found |= dict.fromkeys(stressed, schedule.machine)
-    return found
+        stressed = {phase.node for phase in schedule.phases} - {ANY_NODE} or set(machines) or {ANY_NODE}
+        machines |= dict.fromkeys(stressed, schedule.machine)
+    return machines

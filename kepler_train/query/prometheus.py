@@ -12,43 +12,26 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
-import stamina
-from stamina.instrumentation import RetryDetails
 
-from kepler_train.errors import DataError, KeplerTrainError, TryAgain, UserError
+from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.events import warn
-from kepler_train.query.access import access_to
-from kepler_train.query.refusals import (
-    LONGEST_PAUSE,
-    Busy,
-    TooMuchAtOnce,
-    TooSlow,
-    broken_off,
-    no_answer,
-    refusal,
-)
+from kepler_train.query.credentials import credentials_for
+from kepler_train.query.retry import Busy, attempts
+from kepler_train.query.server_errors import TooMuchAtOnce, TooSlow, error_of_answer, no_answer, truncated_answer
 from kepler_train.samples.decoding import Answer, decode_answer
+from kepler_train.samples.labels import Labels
 
-Labels = dict[str, str]
 T = TypeVar("T")
 
 LARGEST_ANSWER = 1 << 30  # bytes
 _CONNECT, _READ, _WHOLE = 10.0, 120.0, 600.0  # until connected, until the next bytes, until all of them (s)
-_ATTEMPTS = 4
 _PIECE = 1 << 20  # bytes read at a time
 _SUCCESS = b'{"status":"success"'
 
 
-def _announce(details: RetryDetails) -> None:
-    warn(f"{details.caused_by} Trying again in {details.wait_for:.1f} s.")
-
-
-stamina.instrumentation.set_on_retry_hooks([_announce])
-
-
 @dataclass
 class Traffic:
-    """What was asked of a server so far; bytes are those of answers, unpacked."""
+    """Counts of requests, retries and bytes of unpacked answers."""
 
     requests: int = 0
     retries: int = 0
@@ -56,7 +39,7 @@ class Traffic:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, *, requests: int = 0, retries: int = 0, received: int = 0) -> None:
-        """Count, from any thread."""
+        """Count requests, retries and received bytes, from any thread."""
         with self._lock:
             self.requests += requests
             self.retries += retries
@@ -69,7 +52,7 @@ class Prometheus:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self.traffic = Traffic()
-        self._access = access_to(self.url)
+        self._credentials = credentials_for(self.url)
         self._session = requests.Session()
         if _is_this_machine(self.url):
             # Packing costs more time than it saves where nothing leaves the machine.
@@ -79,14 +62,14 @@ class Prometheus:
         self._warned: set[str] = set()
 
     def series(self, selector: str, start: float, end: float) -> list[Labels]:
-        """The labels of every series of `selector` with samples in the window (Unix s)."""
-        found = self._data("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        """Return the labels of every series of `selector` with samples in the window (Unix s)."""
+        series = self._data("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
+        if not isinstance(series, list) or not all(isinstance(labels, dict) for labels in series):
             raise UserError(f"{self.url} answered something else than series: is it the address of Prometheus?")
-        return found
+        return series
 
     def instant(self, query: str, time: float) -> list[tuple[Labels, float]]:
-        """Labels and value of everything that `query` answers at `time` (Unix s)."""
+        """Return labels and value of everything that `query` answers at `time` (Unix s)."""
         data = self._data("query", {"query": query, "time": f"{time:.3f}"})
         try:
             return [(dict(entry["metric"]), float(entry["value"][1])) for entry in data["result"]]
@@ -96,7 +79,7 @@ class Prometheus:
             ) from None
 
     def raw(self, selector: str, start: float, end: float, most: int = LARGEST_ANSWER) -> Answer:
-        """Every sample of `selector` in [start, end] (Unix s) as it was scraped; TooMuchAtOnce beyond `most` bytes.
+        """Return every sample of `selector` in [start, end] (Unix s); raise TooMuchAtOnce beyond `most` bytes.
 
         An instant query over a range selector answers raw samples. Prometheus 2 includes the left edge of a range
         and Prometheus 3 does not, so one millisecond more is asked for and the caller cuts at its own edges.
@@ -105,7 +88,7 @@ class Prometheus:
         return self._samples("query", {"query": f"{selector}[{milliseconds}ms]", "time": f"{end:.3f}"}, most)
 
     def resampled(self, selector: str, start: float, end: float, step: float, most: int = LARGEST_ANSWER) -> Answer:
-        """The last value of each series at start, start + step, … ≤ end, unless it is older than the look-back."""
+        """Return the last value of each series at start, start + step, … ≤ end, within the look-back."""
         window = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
         return self._samples("query_range", {"query": selector, **window}, most)
 
@@ -123,18 +106,16 @@ class Prometheus:
         return content.get("data")
 
     def _pass_on(self, warnings: Any) -> None:
-        """A warning is said once, not with each of a thousand answers."""
+        """Print each warning of the server once, not with each of a thousand answers."""
         for warning in map(str, warnings if isinstance(warnings, list) else []):
             if warning not in self._warned:
                 self._warned.add(warning)
                 warn(f"Prometheus at {self.url} warns: {warning}")
 
     def _call(self, path: str, parameters: Mapping[str, str], read: Callable[[bytes], T], most: int) -> T:
-        for attempt in stamina.retry_context(
-            on=_pause_before_retry, attempts=_ATTEMPTS, timeout=_READ, wait_initial=0.5, wait_max=10
-        ):
+        for attempt in attempts():
             with attempt:
-                self.traffic.add(requests=1, retries=attempt.num > 1)
+                self.traffic.add(requests=1, retries=attempt.retry_state.attempt_number > 1)
                 return self._once(path, parameters, read, most)
         raise AssertionError("unreachable: the last attempt raises")
 
@@ -146,9 +127,9 @@ class Prometheus:
                 f"{self.url}/api/v1/{path}",
                 **{where: parameters},  # type: ignore[arg-type]
                 timeout=(_CONNECT, _READ),
-                auth=self._access.authorize,
-                verify=self._access.authority,
-                cert=self._access.certificate,
+                auth=self._credentials.authorize,
+                verify=self._credentials.authority,
+                cert=self._credentials.certificate,
                 allow_redirects=False,
                 stream=True,
             ) as answer:
@@ -158,12 +139,12 @@ class Prometheus:
         if answer.status_code in (403, 405) and self._method == "POST":
             self._method = "GET"  # proxies that let people only read take POST for writing
             return self._once(path, parameters, read, most)
-        if answer.status_code == 401 and self._access.replaced_since(answer.request):
+        if answer.status_code == 401 and self._credentials.changed_since(answer.request):
             raise Busy(f"Prometheus at {self.url} refused a token that was just replaced.", pause=0.0)
         return self._read(answer, body, read)
 
     def _body(self, answer: requests.Response, most: int) -> bytes:
-        """The bytes of an answer, as long as they are neither too many nor too slow."""
+        """Return the bytes of an answer; raise when they are too many or too slow."""
         pieces, size, began = [], 0, time.monotonic()
         for piece in answer.iter_content(_PIECE):
             pieces.append(piece)
@@ -178,26 +159,19 @@ class Prometheus:
     def _read(self, answer: requests.Response, body: bytes, read: Callable[[bytes], T]) -> T:
         is_json = "json" in answer.headers.get("Content-Type", "") or body.startswith(b"{")
         if answer.status_code != requests.codes.ok or not is_json:
-            raise self._without_secrets(refusal(self.url, answer, body))
+            raise self._without_secrets(error_of_answer(self.url, answer, body))
         try:
             if not body.startswith(_SUCCESS):
                 content = json.loads(body)
                 if not isinstance(content, dict) or content.get("status") != "success":
-                    raise self._without_secrets(refusal(self.url, answer, body))
+                    raise self._without_secrets(error_of_answer(self.url, answer, body))
             return read(body)
         except ValueError:  # as Truncated is
-            raise broken_off(self.url) from None
+            raise truncated_answer(self.url) from None
 
     def _without_secrets(self, error: KeplerTrainError) -> KeplerTrainError:
-        error.args = tuple(self._access.without_secrets(str(part)) for part in error.args)
+        error.args = tuple(self._credentials.without_secrets(str(part)) for part in error.args)
         return error
-
-
-def _pause_before_retry(error: Exception) -> bool | float:
-    """Whether to ask again, and after which pause (s) when the server named one."""
-    if isinstance(error, Busy) and error.pause is not None:
-        return error.pause if error.pause <= LONGEST_PAUSE else False
-    return isinstance(error, TryAgain)
 
 
 def _is_this_machine(url: str) -> bool:

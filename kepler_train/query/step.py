@@ -13,7 +13,7 @@ from kepler_train.workspace import Figures, Inputs
 
 
 def query(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-    """Write the samples of the run's window, and what machines they are of."""
+    """Write the samples of the run's window, and the machines that they are of."""
     figures = query_samples(spec, out)
     write_machines(out, measured_machines(spec, run_schedule(inputs)))
     return figures

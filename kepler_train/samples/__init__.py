@@ -1,1 +1,1 @@
-"""What was collected, as files: Parquet, kepler_query.json, schedules."""
+"""Collected samples as files: Parquet, kepler_query.json, schedules."""

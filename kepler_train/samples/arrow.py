@@ -18,14 +18,14 @@ TIMES = pa.timestamp("ms", tz="UTC")
 def from_memory(
     kind: pa.DataType, *parts: npt.NDArray[Any] | bytes, valid: npt.NDArray[np.bool_] | None = None
 ) -> pa.Array:
-    """A column of one kind from its buffers; what is not `valid` is null."""
+    """Return a column of one type from its buffers; what is not `valid` is null."""
     length = len(parts[0]) - (kind == pa.string())
     mask = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(kind, length, [mask, *map(pa.py_buffer, parts)])
 
 
 def as_numpy(column: pa.Array | pa.ChunkedArray, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The values of a column without nulls, which are of this kind."""
+    """Return the values of a column without nulls, which are of this type."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     size = np.dtype(kind).itemsize
@@ -33,7 +33,7 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, kind: npt.DTypeLike) -> npt.NDA
 
 
 def are_valid(column: pa.Array) -> npt.NDArray[np.bool_]:
-    """Where a column is not null."""
+    """Return where a column is not null."""
     mask = column.buffers()[0]
     if mask is None:
         return np.ones(len(column), dtype=bool)
@@ -42,7 +42,7 @@ def are_valid(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def coded_words(words: Sequence[str | None]) -> pa.DictionaryArray:
-    """Words as numbers of the different ones among them."""
+    """Return a dictionary-coded column of words; None becomes null."""
     numbers: dict[str, int] = {}
     codes = np.array([-1 if word is None else numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int32)
     return words_by_code(codes, list(numbers), valid=codes >= 0)
@@ -51,7 +51,7 @@ def coded_words(words: Sequence[str | None]) -> pa.DictionaryArray:
 def words_by_code(
     codes: npt.NDArray[np.int32], words: Sequence[str], valid: npt.NDArray[np.bool_] | None = None
 ) -> pa.DictionaryArray:
-    """Words by their numbers in a list."""
+    """Return a dictionary-coded column of words by their numbers in a list."""
     texts = [word.encode() for word in words]
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
     return pa.DictionaryArray.from_arrays(
@@ -60,5 +60,5 @@ def words_by_code(
 
 
 def milliseconds(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Moments as a column of times holds them (Unix ms)."""
+    """Return moments (Unix s) as a column of times holds them (Unix ms)."""
     return np.rint(seconds * 1000).astype(np.int64)

@@ -1,6 +1,6 @@
 """`<benchmark>.json`: when a benchmark ran, as `{"startTimeUTC": "2023-11-14T22:13:20Z", "endTimeUTC": …}`.
 
-The manifest of a stress run says it too: from the start of its first phase to the end of its last.
+The manifest of a stress run serves too: from the start of its first phase to the end of its last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _START, _END = "startTimeUTC", "endTimeUTC"
 
 
 def read_benchmark(file: Path) -> tuple[datetime, datetime]:
-    """The window of a benchmark or of a stress run (UTC)."""
+    """Return the window of a benchmark or of a stress run (UTC)."""
     content = _content(file)
     if (schedule := _schedule(content, file)) is not None:
         if not schedule.phases:
@@ -34,13 +34,13 @@ def read_benchmark(file: Path) -> tuple[datetime, datetime]:
 
 
 def stressed_machine(file: Path) -> MachineSpec | None:
-    """The machine that a stress manifest is of; a benchmark does not know."""
+    """Return the machine of a stress manifest; None for a benchmark, which names none."""
     schedule = _schedule(_content(file), file)
     return schedule.machine if schedule else None
 
 
 def is_benchmark(file: Path) -> bool:
-    """Whether a file is a benchmark, and not something of more worth."""
+    """Return whether a file is a benchmark, so that nothing else is overwritten."""
     try:
         content = _content(file)
     except UserError:
@@ -70,7 +70,7 @@ def _schedule(content: Any, file: Path) -> Schedule | None:
 
 
 def _utc(moment: datetime) -> datetime:
-    """The names of the fields say UTC, so a time without a zone is UTC too."""
+    """Return a moment in UTC; a time without a zone is UTC already, as the names of the fields say."""
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -1,10 +1,10 @@
-"""The answers of Prometheus' HTTP API as arrays: right, or one sentence why not."""
+"""Decode the answers of Prometheus' HTTP API to arrays, or refuse them with one sentence."""
 
 from __future__ import annotations
 
 import itertools
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from kepler_train.errors import DataError
 from kepler_train.samples import strict_json
+from kepler_train.samples.labels import METRIC_NAME, Labels
 from kepler_train.samples.sample_text import Form, form_of, parse, spans
 from kepler_train.samples.strict_json import Truncated
 
-__all__ = ["Answer", "Cut", "Samples", "Truncated", "decode_answer", "decode_series", "in_order", "parts_of"]
+__all__ = ["Answer", "Cut", "DecodedSeries", "Truncated", "decode_answer", "decode_series", "in_order", "parts_of"]
 
-Labels = dict[str, str]
 Floats = npt.NDArray[np.float64]
 
 # The years that a calendar has, 0001 to 9999 (Unix s); what lies outside is no time of a scrape.
@@ -28,7 +28,7 @@ _PART = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples:
+class DecodedSeries:
     """One series: times (Unix ms) in order, each once, and their values; `doubled` repeated times were dropped."""
 
     labels: Labels
@@ -39,21 +39,21 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The series of an answer, and what the server or we have to say about it, a sentence each."""
+    """The series of an answer, and the warnings of the server and of the decoder, a sentence each."""
 
-    series: list[Samples]
+    series: list[DecodedSeries]
     warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Stands for the samples that were cut out of JSON: the first (0), the second and so on."""
+    """A placeholder for samples that were cut out of JSON: the first (0), the second and so on."""
 
     number: int
 
 
 def decode_answer(body: bytes) -> Answer:
-    """The series of a range of samples: the body of `/api/v1/query` over a range selector or `/api/v1/query_range`."""
+    """Return the series in a body of `/api/v1/query` over a range selector or of `/api/v1/query_range`."""
     form = form_of(body)
     if form is not None:
         try:
@@ -64,14 +64,14 @@ def decode_answer(body: bytes) -> Answer:
 
 
 def _without_samples(body: bytes, form: Form) -> tuple[Any, list[bytes]]:
-    """The content of a body with a `Cut` for the samples of each series, and their texts."""
-    kept, texts, at = [], [], 0
+    """Return the content of a body with a `Cut` for the samples of each series, and the texts of the samples."""
+    rest, texts, at = [], [], 0
     for first, last in spans(body, form):
-        kept.append(body[at : first - form.brackets])
+        rest.append(body[at : first - form.brackets])
         texts.append(body[first:last])
         at = last + len(form.end)
     number = itertools.count()
-    content = strict_json.loads(b"NaN".join([*kept, body[at:]]), lambda _: Cut(next(number)))
+    content = strict_json.loads(b"NaN".join([*rest, body[at:]]), lambda _: Cut(next(number)))
     if next(number) != len(texts):
         raise ValueError("NaN stands in the answer itself")
     return content, texts
@@ -87,26 +87,26 @@ def _answer(content: Any, texts: list[bytes], form: Form | None) -> Answer:
         raise DataError("The answer has no result: data with a list of series is expected.")
     if data.get("resultType") != "matrix":
         raise DataError(f"The answer is a {data.get('resultType')}, not a matrix: ask for a range of samples.")
-    found = [parts_of(one) for one in data["result"]]
-    if sum(isinstance(samples, Cut) for _, samples in found) != len(texts):
+    series = [parts_of(entry) for entry in data["result"]]
+    if sum(isinstance(samples, Cut) for _, samples in series) != len(texts):
         raise ValueError("samples stand where no series is")
-    said = [*_sentences(content, "warnings"), *_sentences(content, "infos")]
-    said += [
-        f"A series of {_name(one['metric'])} has native histograms, which are left out."
-        for one in data["result"]
-        if "histograms" in one
+    warnings = [*_sentences(content, "warnings"), *_sentences(content, "infos")]
+    warnings += [
+        f"A series of {_name(entry['metric'])} has native histograms, which are left out."
+        for entry in data["result"]
+        if "histograms" in entry
     ]
-    cut = ((labels, texts[samples.number] if isinstance(samples, Cut) else samples) for labels, samples in found)
-    return Answer(list(decode_series(cut, form)), list(dict.fromkeys(said)))
+    cut = ((labels, texts[samples.number] if isinstance(samples, Cut) else samples) for labels, samples in series)
+    return Answer(list(decode_series(cut, form)), list(dict.fromkeys(warnings)))
 
 
 def _sentences(content: dict[str, Any], key: str) -> list[str]:
-    said = content.get(key) or []
-    return [str(one) for one in said] if isinstance(said, list) else [str(said)]
+    sentences = content.get(key) or []
+    return [str(sentence) for sentence in sentences] if isinstance(sentences, list) else [str(sentences)]
 
 
 def parts_of(series: Any) -> tuple[Labels, list[Any] | Cut]:
-    """Labels and samples of one series of an answer; one with native histograms only has no samples."""
+    """Return labels and samples of one series of an answer; a series of native histograms has no samples."""
     labels = series.get("metric") if isinstance(series, dict) else None
     if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
         raise DataError("A series has no labels.")
@@ -120,20 +120,20 @@ def parts_of(series: Any) -> tuple[Labels, list[Any] | Cut]:
     return labels, samples
 
 
-def decode_series(found: Iterable[tuple[Labels, list[Any] | bytes]], form: Form | None) -> Iterator[Samples]:
-    """Series from their labels and samples, the latter as pairs [Unix s, "value"] or as text of `form`."""
+def decode_series(series: Iterable[tuple[Labels, list[Any] | bytes]], form: Form | None) -> Iterator[DecodedSeries]:
+    """Yield series from their labels and samples, the latter as pairs [Unix s, "value"] or as text of `form`."""
     part: list[tuple[Labels, list[Any] | bytes]] = []
     size = 0
-    for one in found:
-        part.append(one)
-        size += len(one[1])
+    for labelled in series:
+        part.append(labelled)
+        size += len(labelled[1])
         if size > _PART:
             yield from _decode_part(part, form)
             part, size = [], 0
     yield from _decode_part(part, form)
 
 
-def _decode_part(part: list[tuple[Labels, list[Any] | bytes]], form: Form | None) -> Iterator[Samples]:
+def _decode_part(part: list[tuple[Labels, list[Any] | bytes]], form: Form | None) -> Iterator[DecodedSeries]:
     texts = [samples for _, samples in part if isinstance(samples, bytes)]
     parsed = parse(texts, form) if form and part and len(texts) == len(part) else None
     if parsed:
@@ -153,7 +153,7 @@ def _pairs(labels: Labels, text: bytes) -> Any:
 
 
 def _numbers(labels: Labels, pairs: list[Any]) -> tuple[Floats, Floats]:
-    """Times (Unix s) and values of pairs, one by one."""
+    """Return times (Unix s) and values of pairs, converted one by one."""
     try:
         times = [_number(time, int | float) for time, _ in pairs]
         values = [_number(value, str | int | float) for _, value in pairs]
@@ -170,30 +170,33 @@ def _number(value: Any, kind: Any) -> float:
 
 
 def _stamps(labels: Labels, times: Floats) -> npt.NDArray[np.int64]:
-    """Unix ms of Unix s: Prometheus prints ms as a decimal fraction, and rounding gives the scrape's own stamp back."""
+    """Return Unix ms of Unix s.
+
+    Prometheus prints ms as a decimal fraction, so rounding gives the scrape's own stamp back.
+    """
     if len(times) and not (times.min() >= _EARLIEST and times.max() <= _LATEST):
         raise _unreadable(labels, "a time is not within the years 1 to 9999")
     return np.rint(times * 1000).astype(np.int64)
 
 
 def in_order(
-    series: list[Labels], times: npt.NDArray[np.int64], values: Floats, counts: list[int]
-) -> Iterator[Samples]:
-    """Series whose samples lie one after the other: each sorted by time, of equal times only the first."""
+    series: Sequence[Labels], times: npt.NDArray[np.int64], values: Floats, counts: list[int]
+) -> Iterator[DecodedSeries]:
+    """Yield series whose samples lie one after the other: each sorted by time, of equal times only the first."""
     ends = np.cumsum(counts)
     backwards = np.flatnonzero(times[1:] <= times[:-1]) + 1
     unsorted = set(np.searchsorted(ends, np.setdiff1d(backwards, ends), side="right").tolist())
     for number, (labels, end, count) in enumerate(zip(series, ends.tolist(), counts, strict=True)):
-        own, read = times[end - count : end], values[end - count : end]
+        stamps, numbers = times[end - count : end], values[end - count : end]
         if number not in unsorted:
-            yield Samples(labels, own, read)
+            yield DecodedSeries(labels, stamps, numbers)
         else:
-            once, first = np.unique(own, return_index=True)
-            yield Samples(labels, once, read[first], count - len(once))
+            unique, first = np.unique(stamps, return_index=True)
+            yield DecodedSeries(labels, unique, numbers[first], count - len(unique))
 
 
 def _name(labels: Labels) -> str:
-    return labels.get("__name__", "a metric without a name")
+    return labels.get(METRIC_NAME, "a metric without a name")
 
 
 def _unreadable(labels: Labels, reason: str) -> DataError:

@@ -30,84 +30,86 @@ Identity = frozenset[tuple[str, str]]
 
 
 def identity(labels: Mapping[str, str], *, exporter_pod: bool = True) -> Identity:
-    """What a series of a node measures, without how it was scraped."""
+    """Return what a series of a node measures: its labels without those of how it was scraped."""
     scraped = SCRAPE_LABELS | EXPORTER_POD_LABELS if exporter_pod else SCRAPE_LABELS
     return frozenset(pair for pair in labels.items() if pair[0] not in scraped)
 
 
 def distinct(series: Sequence[Series], *, counter: bool = True, exporter_pod: bool = True) -> list[Series]:
-    """The series of one metric and node, each quantity once.
+    """Return the series of one metric and node, each quantity once.
 
     Of duplicates the one with most samples stays, and others fill in only before its first and after its last sample;
     successors become one series. A counter that does not go on where the one before it ended starts again at 0 there,
     so that the seam is a reset and never a jump.
     """
-    return [_joined(own, counter) for own in _same(series, exporter_pod)]
+    return [_joined(copies, counter) for copies in _same(series, exporter_pod)]
 
 
 def duplicated(series: Sequence[Series], *, exporter_pod: bool = True) -> int:
-    """How many series of one metric and node repeat, at least in part, what another one holds."""
-    return sum(len(own) - _most_apart(own) for own in _same(series, exporter_pod) if len(own) > 1)
+    """Return how many series of one metric and node repeat, at least in part, what another one holds."""
+    return sum(len(copies) - _most_apart(copies) for copies in _same(series, exporter_pod) if len(copies) > 1)
 
 
 def _same(series: Iterable[Series], exporter_pod: bool) -> list[list[Series]]:
-    found: dict[Identity, list[Series]] = {}
-    for one in series:
-        if len(one.times):
-            found.setdefault(identity(one.labels, exporter_pod=exporter_pod), []).append(one)
-    return list(found.values())
+    groups: dict[Identity, list[Series]] = {}
+    for member in series:
+        if len(member.times):
+            groups.setdefault(identity(member.labels, exporter_pod=exporter_pod), []).append(member)
+    return list(groups.values())
 
 
-def _most_apart(own: list[Series]) -> int:
-    """The most series of one quantity that can be chosen without overlap in time: earliest end first."""
+def _most_apart(copies: list[Series]) -> int:
+    """Return how many series of one quantity can be chosen without overlap in time: earliest end first."""
     chosen, free_from = 0, -np.inf
-    for one in sorted(own, key=lambda one: one.times[-1]):
-        if one.times[0] > free_from:
-            chosen, free_from = chosen + 1, one.times[-1]
+    for copy in sorted(copies, key=lambda copy: copy.times[-1]):
+        if copy.times[0] > free_from:
+            chosen, free_from = chosen + 1, copy.times[-1]
     return chosen
 
 
-def _joined(own: list[Series], counter: bool) -> Series:
-    if len(own) == 1:
-        return own[0]
+def _joined(copies: list[Series], counter: bool) -> Series:
+    if len(copies) == 1:
+        return copies[0]
     pieces: list[Series] = []
-    for one in sorted(own, key=lambda one: -len(one.times)):
-        pieces += _outside(one, pieces)
+    for copy in sorted(copies, key=lambda copy: -len(copy.times)):
+        pieces += _outside(copy, pieces)
     pieces.sort(key=lambda piece: piece.times[0])
     values = [pieces[0].values]
     for before, piece in pairwise(pieces):
         values.append(piece.values if not counter or _goes_on(before, piece) else piece.values - _start(piece))
     times = np.concatenate([piece.times for piece in pieces])
-    return Series(pieces[0].labels, times, np.concatenate(values), sum(one.doubled for one in own))
+    return Series(pieces[0].labels, times, np.concatenate(values), sum(copy.doubled for copy in copies))
 
 
-def _outside(one: Series, taken: list[Series]) -> list[Series]:
-    """The stretches of a series that lie before, between and after what is taken already."""
+def _outside(series: Series, taken: list[Series]) -> list[Series]:
+    """Return the stretches of a series that lie before, between and after the pieces taken already."""
     if not taken:
-        return [one]
-    free = np.ones(len(one.times), dtype=bool)
+        return [series]
+    free = np.ones(len(series.times), dtype=bool)
     for piece in taken:
-        free &= (one.times < piece.times[0]) | (one.times > piece.times[-1])
+        free &= (series.times < piece.times[0]) | (series.times > piece.times[-1])
     # A stretch ends where a taken piece lies between two free samples, even if it hides none of this series.
-    cuts = np.searchsorted(one.times, np.array([piece.times[0] for piece in taken]))
+    cuts = np.searchsorted(series.times, np.array([piece.times[0] for piece in taken]))
     edges = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(free)) + 1, cuts, [len(free)]]))
     return [
-        Series(one.labels, one.times[begin:end], one.values[begin:end]) for begin, end in pairwise(edges) if free[begin]
+        Series(series.labels, series.times[begin:end], series.values[begin:end])
+        for begin, end in pairwise(edges)
+        if free[begin]
     ]
 
 
 def _goes_on(before: Series, after: Series) -> bool:
-    """Whether a counter takes up where another ended: it has not fallen, nor risen faster than it ever did."""
+    """Return whether a counter continues another: it has not fallen, nor risen faster than it ever did."""
     rise = after.values[0] - before.values[-1]
     fastest = max(_fastest(before), _fastest(after))
     return bool(rise <= 0 or rise <= _SEAM_RATE * fastest * (after.times[0] - before.times[-1]))
 
 
-def _start(one: Series) -> float:
-    known = one.values[np.isfinite(one.values)]
+def _start(series: Series) -> float:
+    known = series.values[np.isfinite(series.values)]
     return float(known[0]) if len(known) else 0.0
 
 
-def _fastest(one: Series) -> float:
-    rates: npt.NDArray[np.float64] = np.diff(one.values) / np.diff(one.times)
+def _fastest(series: Series) -> float:
+    rates: npt.NDArray[np.float64] = np.diff(series.values) / np.diff(series.times)
     return float(np.max(rates[np.isfinite(rates)], initial=0.0))

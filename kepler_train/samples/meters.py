@@ -10,9 +10,9 @@ from kepler_train.catalog import Dialect, catalog
 from kepler_train.catalog.model import Kind
 from kepler_train.errors import DataError
 from kepler_train.samples.duplicates import distinct
+from kepler_train.samples.metrics import energy_metric, vm_label_of
 from kepler_train.samples.nodes import own_node
 from kepler_train.samples.parquet import Series, read_series
-from kepler_train.samples.wanted import energy_metric, vm_label_of
 from kepler_train.spec import RunSpec
 
 
@@ -28,29 +28,29 @@ class Meter:
     sockets: dict[str, list[Series]]  # by the labels that tell parts of the machine apart
 
     def by_package(self, label: str) -> dict[str, list[Series]]:
-        """The series of each package that a label tells apart; none where there is only one."""
-        names = sorted({one.labels[label] for one in self.series if label in one.labels})
-        found = {name: [one for one in self.series if one.labels.get(label) == name] for name in names}
-        return found if len(found) > 1 else {}
+        """Return the series of each package that a label tells apart; nothing where there is only one package."""
+        names = sorted({series.labels[label] for series in self.series if label in series.labels})
+        packages = {name: [series for series in self.series if series.labels.get(label) == name] for name in names}
+        return packages if len(packages) > 1 else {}
 
     @property
     def kind(self) -> Kind:
-        """As the catalog calls it."""
+        """Return the catalog's word for it."""
         return "counter" if self.counter else "gauge"
 
     @property
     def name(self) -> str:
-        """As in the names of power columns."""
+        """Return its name in the names of power columns."""
         return f"{self.source}/{self.component}"
 
 
 def meters_of(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[str, list[Meter]]:
-    """The meters of every node, in the order of the sources asked for.
+    """Return the meters of every node, in the order of the requested sources.
 
-    A meter that two sources name, as rapl-sysfs and rapl-msr do, is found under the first.
+    A meter that two sources name, as rapl-sysfs and rapl-msr do, is listed under the first.
     """
-    read: dict[str, dict[str, list[Series]]] = {}
-    found: dict[str, list[Meter]] = {}
+    series_by_node: dict[str, dict[str, list[Series]]] = {}
+    meters: dict[str, list[Meter]] = {}
     taken: set[tuple[str, str, str]] = set()
     for source in spec.energy_sources:
         for component in catalog().source(source).components:
@@ -58,34 +58,34 @@ def meters_of(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[str, list[
             if metric is None:
                 continue
             counter = catalog().kind_of(metric) == "counter"
-            if metric not in read:
+            if metric not in series_by_node:
                 label = vm_label_of(spec, dialect) or dialect.node_label
-                read[metric] = _by_node(read_series(samples, metric), label)
-            for node, many in read[metric].items():
-                own = [one for one in many if _measures(one.labels, source, component, dialect)]
-                places = {(node, metric, repr(sorted(one.labels.items()))) for one in own}
-                if own and not places <= taken:
+                series_by_node[metric] = _by_node(read_series(samples, metric), label)
+            for node, series in series_by_node[metric].items():
+                measuring = [single for single in series if _measures(single.labels, source, component, dialect)]
+                places = {(node, metric, repr(sorted(single.labels.items()))) for single in measuring}
+                if measuring and not places <= taken:
                     taken |= places
-                    found.setdefault(node, []).append(_meter(source, component, metric, counter, own, dialect))
-    return found
+                    meters.setdefault(node, []).append(_meter(source, component, metric, counter, measuring, dialect))
+    return meters
 
 
-def no_meters_of(node: str, there: Iterable[str]) -> DataError:
-    """The sentence for a node that was asked for and is not among the samples."""
-    return DataError(f"The samples have no energy counters of the node {node}, only of {', '.join(sorted(there))}.")
+def no_meters_of(node: str, nodes: Iterable[str]) -> DataError:
+    """Return the error for a requested node that is not among the samples."""
+    return DataError(f"The samples have no energy counters of the node {node}, only of {', '.join(sorted(nodes))}.")
 
 
-def _by_node(many: list[Series], label: str) -> dict[str, list[Series]]:
-    found: dict[str, list[Series]] = {}
-    for one in many:
-        found.setdefault(own_node(one.labels, label), []).append(one)
-    return found
+def _by_node(series: list[Series], label: str) -> dict[str, list[Series]]:
+    nodes: dict[str, list[Series]] = {}
+    for single in series:
+        nodes.setdefault(own_node(single.labels, label), []).append(single)
+    return nodes
 
 
 def _measures(labels: Mapping[str, str], source: str, component: str, dialect: Dialect) -> bool:
-    """Whether a series of the component's metric is of this source, and of the component's zone.
+    """Return whether a series of the component's metric is of this source, and of the component's zone.
 
-    A VM that has ended is shown once more, with what it had.
+    A VM that has ended is shown once more, with its last values; that series is left out.
     """
     names = dialect.energy
     if labels.get("state", "running") != "running":
@@ -96,11 +96,11 @@ def _measures(labels: Mapping[str, str], source: str, component: str, dialect: D
     return catalog().served_source(meter) == catalog().served_source(source)
 
 
-def _meter(source: str, component: str, metric: str, counter: bool, own: list[Series], dialect: Dialect) -> Meter:
-    series = distinct(own, counter=counter)
+def _meter(source: str, component: str, metric: str, counter: bool, measuring: list[Series], dialect: Dialect) -> Meter:
+    series = distinct(measuring, counter=counter)
     parts = [label for label in dialect.energy.add_over if label != "mode"]  # idle and dynamic are of one place
     sockets: dict[str, list[Series]] = {}
-    for one in series:
-        place = ", ".join(f"{label}={one.labels[label]}" for label in parts if label in one.labels)
-        sockets.setdefault(place, []).append(one)
+    for single in series:
+        place = ", ".join(f"{label}={single.labels[label]}" for label in parts if label in single.labels)
+        sockets.setdefault(place, []).append(single)
     return Meter(source, component, metric, counter, series, sockets)

@@ -1,4 +1,4 @@
-"""Which node a series belongs to: Kepler's own say so; those of other exporters are matched to Kepler's nodes."""
+"""The node of a series: Kepler's series name it; those of other exporters are matched to Kepler's nodes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-Labels = Mapping[str, str]
-INSTANCE = "instance"
+from kepler_train.samples.labels import INSTANCE, Labels
+
 # Labels by which scrape configurations name the node of a target; their value counts when it is a node of Kepler's.
 _NODE_LABELS = ("node_name", "node", "nodename", "kubernetes_node", "exported_instance", "host", "hostname", INSTANCE)
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes that Kepler reports on, and where it is scraped for each."""
+    """The nodes that Kepler reports on, and the targets at which it is scraped for each."""
 
     label: str
     names: frozenset[str]
@@ -24,7 +24,7 @@ class Nodes:
 
     @classmethod
     def of_vms(cls, label: str, energy: Iterable[Labels]) -> Nodes:
-        """The virtual machines of energy series, which are scraped on their hosts; `label` names them."""
+        """Return the virtual machines of energy series, which are scraped on their hosts; `label` names them."""
         pairs = {(own_node(labels, label), labels.get(INSTANCE, "")) for labels in energy}
         names = frozenset(name for name, _ in pairs)
         hosts = _unambiguous((_host(name), name) for name in names)
@@ -32,7 +32,7 @@ class Nodes:
 
     @classmethod
     def of(cls, label: str, energy: Iterable[Labels]) -> Nodes:
-        """The nodes of Kepler's energy series; `label` is the one by which its dialect names nodes."""
+        """Return the nodes of Kepler's energy series; `label` is the one by which its dialect names nodes."""
         pairs = {(own_node(labels, label), labels.get(INSTANCE, "")) for labels in energy}
         hosts = {(node, _host(place)) for node, place in pairs} | {(node, _host(node)) for node, _ in pairs}
         return cls(
@@ -43,50 +43,54 @@ class Nodes:
         )
 
     def node_of(self, labels: Labels) -> str | None:
-        """The node of a series: by Kepler's label, its target, another label that names a node, or its host."""
-        own, place = labels.get(self.label, ""), labels.get(INSTANCE, "")
-        if own in self.names and own:
-            return own
-        if place in self.by_instance:
-            return self.by_instance[place]
-        named = next((labels[name] for name in _NODE_LABELS if labels.get(name, "") in self.names - {""}), None)
-        return named or self.by_host.get(_host(place))
+        """Return the node of a series: by Kepler's label, its target, another label that names a node, or its host."""
+        name, target = labels.get(self.label, ""), labels.get(INSTANCE, "")
+        if name in self.names and name:
+            return name
+        if target in self.by_instance:
+            return self.by_instance[target]
+        other = next((labels[name] for name in _NODE_LABELS if labels.get(name, "") in self.names - {""}), None)
+        return other or self.by_host.get(_host(target))
 
-    def split(self, many: Iterable[Labels]) -> dict[str, list[int]]:
-        """Positions of the series of each node; what belongs to no node of Kepler's is left out.
+    def split(self, series: Iterable[Labels]) -> dict[str, list[int]]:
+        """Return the positions of the series of each node; series of no node of Kepler's are left out.
 
         Where Kepler has one node and all that is left comes from one target, the two are taken for one machine.
         """
-        found: dict[str, list[int]] = {}
-        homeless: list[tuple[int, str]] = []
-        for position, labels in enumerate(many):
+        positions: dict[str, list[int]] = {}
+        unmatched: list[tuple[int, str]] = []
+        for position, labels in enumerate(series):
             if labels.get(INSTANCE, "") in self.elsewhere and not labels.get(self.label):
                 continue
             node = self.node_of(labels)
             if node is None:
-                homeless.append((position, labels.get(INSTANCE, "")))
+                unmatched.append((position, labels.get(INSTANCE, "")))
             else:
-                found.setdefault(node, []).append(position)
-        if len(self.names) == 1 and not found and len({place for _, place in homeless}) == 1:
-            found[next(iter(self.names))] = [position for position, _ in homeless]
-        return found
+                positions.setdefault(node, []).append(position)
+        if len(self.names) == 1 and not positions and len({target for _, target in unmatched}) == 1:
+            positions[next(iter(self.names))] = [position for position, _ in unmatched]
+        return positions
 
     def selector(self, metric: str, chosen: Collection[str]) -> str:
-        """The series of one of Kepler's own metrics, of the chosen nodes or of all."""
+        """Return a selector of one of Kepler's own metrics, for the chosen nodes or for all."""
         if not chosen:
             return metric
-        places = {place for place, node in self.by_instance.items() if node in chosen}
-        by_place = self.label != INSTANCE and bool(places & set(chosen))  # a node without a name goes by its target
-        return _one_of(metric, INSTANCE if by_place else self.label, places if by_place else chosen)
+        targets = {target for target, node in self.by_instance.items() if node in chosen}
+        by_target = self.label != INSTANCE and bool(targets & set(chosen))  # a node without a name goes by its target
+        return _one_of(metric, INSTANCE if by_target else self.label, targets if by_target else chosen)
 
-    def narrowed(self, metric: str, many: Sequence[Labels], chosen: Collection[str]) -> str:
-        """The series of another exporter's metric, of the targets that belong to the chosen nodes or of all."""
-        mine = {position for node, own in self.split(many).items() if node in chosen for position in own}
-        return _one_of(metric, INSTANCE, {many[position].get(INSTANCE, "") for position in mine}) if chosen else metric
+    def narrowed(self, metric: str, series: Sequence[Labels], chosen: Collection[str]) -> str:
+        """Return a selector of another exporter's metric, for the targets of the chosen nodes or for all."""
+        positions = {position for node, of_node in self.split(series).items() if node in chosen for position in of_node}
+        return (
+            _one_of(metric, INSTANCE, {series[position].get(INSTANCE, "") for position in positions})
+            if chosen
+            else metric
+        )
 
 
 def own_node(labels: Labels, label: str) -> str:
-    """The node that a series of Kepler's names, else the target it was scraped from."""
+    """Return the node that a series of Kepler's names, else the target it was scraped from."""
     return labels.get(label) or labels.get(INSTANCE, "")
 
 
@@ -96,14 +100,14 @@ def _one_of(metric: str, label: str, values: Collection[str]) -> str:
     return f'{metric}{{{label}=~"{quoted}"}}'
 
 
-def _host(place: str) -> str:
-    """The machine in `machine:port`, `[v6]:port` or `machine`."""
-    return re.sub(r":\d+$", "", place).strip("[]")
+def _host(target: str) -> str:
+    """Return the machine in `machine:port`, `[v6]:port` or `machine`."""
+    return re.sub(r":\d+$", "", target).strip("[]")
 
 
 def _unambiguous(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Key to value, without the empty key and without keys of several values."""
-    found: dict[str, set[str]] = {}
+    """Return a mapping without the empty key and without keys of several values."""
+    values_by_key: dict[str, set[str]] = {}
     for key, value in pairs:
-        found.setdefault(key, set()).add(value)
-    return {key: next(iter(values)) for key, values in found.items() if key and len(values) == 1}
+        values_by_key.setdefault(key, set()).add(value)
+    return {key: next(iter(values)) for key, values in values_by_key.items() if key and len(values) == 1}

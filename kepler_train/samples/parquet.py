@@ -7,7 +7,7 @@ reader needs the memory of a chunk, not of the window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,17 +19,17 @@ import pyarrow.parquet as pq
 
 from kepler_train.errors import DataError, UserError
 from kepler_train.samples.arrow import TIMES, are_valid, as_numpy, coded_words, from_memory
-from kepler_train.samples.decoding import Samples, in_order
+from kepler_train.samples.decoding import DecodedSeries, in_order
+from kepler_train.samples.labels import LABEL_COLUMN, Labels
 
 TIME, VALUE, DOUBLED = "time", "value", "doubled"
-_LABEL = "label."
 # A step of up to this many scrape intervals ends in a late scrape; a longer one is a gap, since one is missing.
 LATE = 1.75
 
 
 def schema(metric: str, labels: Iterable[str]) -> pa.Schema:
-    """The columns of a metric's file."""
-    fields = [pa.field(f"{_LABEL}{name}", pa.dictionary(pa.int32(), pa.string())) for name in sorted(labels)]
+    """Return the columns of a metric's file."""
+    fields = [pa.field(f"{LABEL_COLUMN}{name}", pa.dictionary(pa.int32(), pa.string())) for name in sorted(labels)]
     fields.append(pa.field(TIME, pa.list_(TIMES)))
     fields.append(pa.field(VALUE, pa.list_(pa.float64())))
     fields.append(pa.field(DOUBLED, pa.int64()))
@@ -37,7 +37,7 @@ def schema(metric: str, labels: Iterable[str]) -> pa.Schema:
 
 
 def writer(folder: Path, columns: pa.Schema) -> pq.ParquetWriter:
-    """A new file of a metric: times as differences and values byte by byte, which packs them twice as well."""
+    """Return a writer of a metric's file: times as differences, values byte by byte, which packs them twice as well."""
     metric = columns.metadata[b"metric"].decode()
     return pq.ParquetWriter(
         folder / f"{metric}.parquet",
@@ -48,33 +48,35 @@ def writer(folder: Path, columns: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def table(series: Sequence[Samples], columns: pa.Schema, after: float = -np.inf, until: float = np.inf) -> pa.Table:
-    """Rows of one chunk: of each series the samples with after < time ≤ until (Unix s)."""
-    inside = [(one, *_inside(one.times, after, until)) for one in series]
-    return _rows([(one, first, last) for one, first, last in inside if first < last], columns)
+def table(
+    series: Sequence[DecodedSeries], columns: pa.Schema, after: float = -np.inf, until: float = np.inf
+) -> pa.Table:
+    """Return the rows of one chunk: of each series the samples with after < time ≤ until (Unix s)."""
+    spans = [(member, *_inside(member.times, after, until)) for member in series]
+    return _rows([(member, first, last) for member, first, last in spans if first < last], columns)
 
 
-def _rows(rows: Sequence[tuple[Samples, int, int]], columns: pa.Schema) -> pa.Table:
+def _rows(rows: Sequence[tuple[DecodedSeries, int, int]], columns: pa.Schema) -> pa.Table:
     lengths = [last - first for _, first, last in rows]
     offsets = from_memory(pa.int32(), np.cumsum([0, *lengths], dtype=np.int32))
-    times = np.concatenate([np.empty(0, np.int64), *(one.times[first:last] for one, first, last in rows)])
-    values = np.concatenate([np.empty(0), *(one.values[first:last] for one, first, last in rows)])
+    times = np.concatenate([np.empty(0, np.int64), *(series.times[first:last] for series, first, last in rows)])
+    values = np.concatenate([np.empty(0), *(series.values[first:last] for series, first, last in rows)])
     arrays = [
-        coded_words([one.labels.get(name.removeprefix(_LABEL)) for one, _, _ in rows])
+        coded_words([series.labels.get(name.removeprefix(LABEL_COLUMN)) for series, _, _ in rows])
         for name in columns.names
         if _is_label(name)
     ]
     arrays.append(pa.ListArray.from_arrays(offsets, from_memory(columns.field(TIME).type.value_type, times)))
     arrays.append(pa.ListArray.from_arrays(offsets, from_memory(pa.float64(), values)))
-    arrays.append(from_memory(pa.int64(), np.array([one.doubled for one, _, _ in rows], dtype=np.int64)))
+    arrays.append(from_memory(pa.int64(), np.array([series.doubled for series, _, _ in rows], dtype=np.int64)))
     return pa.table(arrays, schema=columns)
 
 
-def label_table(many: Iterable[Mapping[str, str]], columns: pa.Schema) -> pa.Table:
-    """Rows of series of which only the labels are known."""
+def label_table(labelled: Iterable[Labels], columns: pa.Schema) -> pa.Table:
+    """Return rows of series of which only the labels are known."""
     nothing = np.empty(0, np.int64), np.empty(0)
-    rows = [Samples(dict(labels), *nothing) for labels in many]
-    return _rows([(one, 0, 0) for one in rows], columns)
+    rows = [DecodedSeries(dict(labels), *nothing) for labels in labelled]
+    return _rows([(series, 0, 0) for series in rows], columns)
 
 
 def _inside(times: npt.NDArray[np.int64], after: float, until: float) -> tuple[int, int]:
@@ -87,14 +89,14 @@ def _inside(times: npt.NDArray[np.int64], after: float, until: float) -> tuple[i
 class Series:
     """One series: its labels, times (Unix s) and values, sorted by time; `doubled` repeated times were dropped."""
 
-    labels: Mapping[str, str]
+    labels: Labels
     times: npt.NDArray[np.float64]
     values: npt.NDArray[np.float64]
     doubled: int = 0
 
 
 class MetricFile:
-    """The file of one metric: the labels of its series at once, their samples as they are asked for."""
+    """The file of one metric: the labels of its series at once, their samples on demand."""
 
     def __init__(self, folder: Path, metric: str) -> None:
         self.metric, self.samples = metric, 0
@@ -108,30 +110,32 @@ class MetricFile:
             self.samples = sum(map(_samples_in, groups))
             self._numbers = np.split(numbers, np.cumsum([group.num_rows for group in groups])[:-1])
 
-    def read(self, wanted: Sequence[int]) -> list[Series]:
-        """The series of these numbers, in their order, which is that of `labels`."""
-        if not len(wanted):
+    def read(self, numbers: Sequence[int]) -> list[Series]:
+        """Return the series of these numbers, in their order, which is that of `labels`."""
+        if not len(numbers):
             return []
         rank = np.full(len(self.labels), -1)
-        rank[wanted] = np.arange(len(wanted))
-        taken = [rank[own] >= 0 for own in self._numbers]
+        rank[numbers] = np.arange(len(numbers))
+        taken = [rank[rows_of_group] >= 0 for rows_of_group in self._numbers]
         with _opened(self._path) as file:
             rows = [
                 part if mask.all() else part.take(from_memory(pa.int64(), np.flatnonzero(mask)))
                 for part, mask in ((_samples(file, n), mask) for n, mask in enumerate(taken) if mask.any())
             ]
-        numbers = np.concatenate([rank[own[mask]] for own, mask in zip(self._numbers, taken, strict=True)])
-        return list(_series(pa.concat_tables(rows), numbers, [self.labels[number] for number in wanted]))
+        ranks = np.concatenate(
+            [rank[rows_of_group[mask]] for rows_of_group, mask in zip(self._numbers, taken, strict=True)]
+        )
+        return list(_series(pa.concat_tables(rows), ranks, [self.labels[number] for number in numbers]))
 
 
 def read_series(folder: Path, metric: str) -> list[Series]:
-    """All series of a metric; empty when it was not collected."""
+    """Return all series of a metric; nothing when it was not collected."""
     file = MetricFile(folder, metric)
     return file.read(range(len(file.labels)))
 
 
 def series_in_parts(folder: Path, metric: str, most: int = 2_000_000) -> Iterator[Series]:
-    """The series of a metric one after the other, with the memory of about `most` samples."""
+    """Yield the series of a metric, with the memory of about `most` samples."""
     file = MetricFile(folder, metric)
     at_once = max(1, most * len(file.labels) // max(file.samples, 1))
     for first in range(0, len(file.labels), at_once):
@@ -143,7 +147,7 @@ def _labels(file: pq.ParquetFile) -> pa.Table:
 
 
 def _samples(file: pq.ParquetFile, group: int) -> pa.Table:
-    """The columns of a row group that are no labels; threads would each keep the memory of what they read."""
+    """Return the columns of a row group that are no labels; threads would each keep the memory of what they read."""
     return file.read_row_group(
         group, [name for name in file.schema_arrow.names if not _is_label(name)], use_threads=False
     )
@@ -155,7 +159,7 @@ def _samples_in(group: pq.RowGroupMetaData) -> int:
 
 
 def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict[str, str]]) -> Iterator[Series]:
-    """Series from rows, of which each belongs to the series with its number."""
+    """Yield series from rows, of which each belongs to the series with its number."""
     if (np.diff(numbers) < 0).any():
         order = np.argsort(numbers, kind="stable")  # the rows of a series one after the other, as they were written
         content, numbers = content.take(from_memory(pa.int64(), order)), numbers[order]
@@ -166,53 +170,53 @@ def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict
     )
     ordered = in_order(labels, stamps, as_numpy(values.flatten(), np.float64), counts)
     times_before, seconds = np.empty(0, np.int64), np.empty(0)
-    for one, before in zip(ordered, dropped, strict=True):
+    for series, before in zip(ordered, dropped, strict=True):
         # Series of one exporter are scraped together: they share one array of times.
-        if len(one.times) != len(times_before) or (one.times != times_before).any():
-            times_before, seconds = one.times, one.times / 1000.0
-        yield Series(one.labels, seconds, one.values, one.doubled + before)
+        if len(series.times) != len(times_before) or (series.times != times_before).any():
+            times_before, seconds = series.times, series.times / 1000.0
+        yield Series(series.labels, seconds, series.values, series.doubled + before)
 
 
 def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict[str, str]]]:
-    """For each row the number of its series, and the labels of each series, in the order of their first rows."""
+    """Return for each row the number of its series, and the labels of the series in the order of their first rows."""
     names = [name for name in content.column_names if _is_label(name)]
     columns = [content.column(name).dictionary_encode().unify_dictionaries().combine_chunks() for name in names]
     codes = [_codes(column.indices) for column in columns]
     numbers = np.zeros(len(content), dtype=np.int64)
-    for own, column in zip(codes, columns, strict=True):
-        numbers = np.unique(numbers * (len(column.dictionary) + 1) + own + 1, return_inverse=True)[1]
+    for codes_of_label, column in zip(codes, columns, strict=True):
+        numbers = np.unique(numbers * (len(column.dictionary) + 1) + codes_of_label + 1, return_inverse=True)[1]
     _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     labels: list[dict[str, str]] = [{} for _ in first]
-    for name, own, column in zip(names, codes, columns, strict=True):
-        label, words = name.removeprefix(_LABEL), column.dictionary.to_pylist()
-        for mine, code in zip(labels, own[np.sort(first)].tolist(), strict=True):
+    for name, codes_of_label, column in zip(names, codes, columns, strict=True):
+        label, words = name.removeprefix(LABEL_COLUMN), column.dictionary.to_pylist()
+        for labels_of_series, code in zip(labels, codes_of_label[np.sort(first)].tolist(), strict=True):
             if code >= 0:
-                mine[label] = words[code]
+                labels_of_series[label] = words[code]
     return rank[numbers], labels
 
 
 def _codes(indices: pa.Array) -> npt.NDArray[np.int64]:
-    """Numbers of words; −1 where there is none."""
+    """Return the numbers of words; −1 for null."""
     return np.where(are_valid(indices), as_numpy(indices, np.int32), -1)
 
 
 def _is_label(name: str) -> bool:
-    return name.startswith(_LABEL)
+    return name.startswith(LABEL_COLUMN)
 
 
 def _doubled(content: pa.Table) -> npt.NDArray[np.int64]:
-    there = DOUBLED in content.column_names  # not in the files of earlier versions
-    return as_numpy(content.column(DOUBLED), np.int64) if there else np.zeros(len(content), np.int64)
+    is_counted = DOUBLED in content.column_names  # not in the files of earlier versions
+    return as_numpy(content.column(DOUBLED), np.int64) if is_counted else np.zeros(len(content), np.int64)
 
 
 def metrics_in(folder: Path) -> list[str]:
-    """The metrics that were collected."""
+    """Return the metrics that were collected."""
     return sorted(file.stem for file in folder.glob("*.parquet"))
 
 
 def window_of(folder: Path) -> tuple[datetime, datetime]:
-    """The first and the last sample of all metrics (UTC)."""
+    """Return the time of the first and of the last sample of all metrics (UTC)."""
     edges = [edge for metric in metrics_in(folder) for edge in _edges(folder / f"{metric}.parquet")]
     if not edges:
         raise DataError(f"{folder} has no samples.")
@@ -221,14 +225,14 @@ def window_of(folder: Path) -> tuple[datetime, datetime]:
 
 
 def _edges(path: Path) -> list[int]:
-    """The first and the last sample of each chunk of a metric (Unix ms)."""
-    found: list[int] = []
+    """Return the time of the first and of the last sample of each chunk of a metric (Unix ms)."""
+    edges: list[int] = []
     with _opened(path) as file:
         for number in range(file.num_row_groups):
             content = file.read_row_group(number, [TIME]).column(TIME).combine_chunks()
             stamps = as_numpy(content.flatten(), np.int64)
-            found += [int(stamps.min()), int(stamps.max())] if len(stamps) else []
-    return found
+            edges += [int(stamps.min()), int(stamps.max())] if len(stamps) else []
+    return edges
 
 
 def _opened(file: Path) -> pq.ParquetFile:

@@ -1,8 +1,8 @@
-"""The text of samples in JSON, `[[1.5,"2"],[3,"4"]]`, found and turned into arrays without an object per sample.
+"""Fast reading of the text of samples in JSON, `[[1.5,"2"],[3,"4"]]`, without an object per sample.
 
 Samples are nearly all of an answer, and every writer of JSON repeats its own signs around them. So the signs of the
-first series are learnt, and text with exactly the same ones is cut at them and read as two columns of numbers.
-Whatever looks different is left to a reader of JSON: here is only speed, never a judgement.
+first series are learnt, and text with exactly the same ones is cut at them and read as two columns of numbers. Whatever
+looks different is left to a reader of JSON: here is only speed, never a judgement.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Form:
 
     @property
     def brackets(self) -> int:
-        """How many bytes before the first time the list begins."""
+        """Return how many bytes before the first time the list begins."""
         return len(self.start) - self.start.index(b"[")
 
 
 def form_of(text: bytes) -> Form | None:
-    """The form of the first series with two samples and an end in `text`."""
-    found = _FIRST_TWO.search(text)
-    end = found and re.compile(re.escape(found[4]) + _BLANKS_AND_BRACKET).search(text, found.end())
-    return Form(found[1], found[2], found[3], end[0]) if found and end else None
+    """Return the form of the first series with two samples and an end in `text`; None without one."""
+    first = _FIRST_TWO.search(text)
+    end = first and re.compile(re.escape(first[4]) + _BLANKS_AND_BRACKET).search(text, first.end())
+    return Form(first[1], first[2], first[3], end[0]) if first and end else None
 
 
 def spans(text: bytes, form: Form, *, ended: bool = True) -> Iterator[tuple[int, int]]:
-    """Where the samples of each series lie in JSON: from after `start` to before `end`.
+    """Yield where the samples of each series lie in JSON: from after `start` to before `end`.
 
     A quote that is not escaped begins or ends a string, and nothing but a key may stand before a colon. So `start`
     is never inside a string, unless the text was no JSON even before it. Samples have no braces: they end before the
@@ -73,7 +73,7 @@ def spans(text: bytes, form: Form, *, ended: bool = True) -> Iterator[tuple[int,
 
 
 def unfinished(text: bytes, form: Form, begin: int) -> int:
-    """Where, after `begin`, samples start that may go on beyond the end of `text`, or only their `start` may."""
+    """Return where, after `begin`, samples or their `start` begin that may go on beyond the end of `text`."""
     at = text.rfind(form.start, begin)
     if at >= 0 and text.find(b"{", at) < 0:
         return max(begin, at - 1)  # with the sign before it, which may make it a part of a string
@@ -81,7 +81,7 @@ def unfinished(text: bytes, form: Form, begin: int) -> int:
 
 
 def parse(texts: Sequence[bytes], form: Form) -> tuple[Floats, Floats, list[int]] | None:
-    """Times (Unix s) and values of all series, and how many each has; None when a text is not just pairs."""
+    """Return times (Unix s) and values of all series, and the count of each; None when a text is not just pairs."""
     lead = form.between[form.between.index(b"]") + 1 :]
     text = b"".join([lead, form.between.join(texts), form.between])
     quotes = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord('"'))
@@ -91,8 +91,8 @@ def parse(texts: Sequence[bytes], form: Form) -> tuple[Floats, Floats, list[int]
     # Each `between` becomes the end of a line and a comma, each `middle` a comma. Blanks, brackets and quotes that go
     # beside those would have gone from within a number.
     rows = text.translate(_BRACKET_ENDS_LINE, delete=_DELETED)[:-1]
-    gone = len(opening) * (_deleted(form.middle) + _deleted(form.between)) + _deleted(lead)
-    if len(text) - 1 - len(rows) != gone or not _like_json(rows, len(opening)):
+    removed = len(opening) * (_deleted(form.middle) + _deleted(form.between)) + _deleted(lead)
+    if len(text) - 1 - len(rows) != removed or not _like_json(rows, len(opening)):
         return None
     try:
         options = csv.ReadOptions(use_threads=False, column_names=["", "t", "v"], block_size=len(rows))
@@ -102,7 +102,7 @@ def parse(texts: Sequence[bytes], form: Form) -> tuple[Floats, Floats, list[int]
     times, values = _floats(table.column("t")), _floats(table.column("v"))
     if len(times) != len(opening) or (b"(" in rows and np.isnan(values).any()):  # nan(1) is one in C only
         return None
-    ends = np.cumsum([len(one) + len(form.between) for one in texts]) + len(lead)
+    ends = np.cumsum([len(series) + len(form.between) for series in texts]) + len(lead)
     return times, values, np.diff(np.searchsorted(opening, ends), prepend=0).tolist()
 
 
@@ -123,7 +123,7 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 
 def _like_json(rows: bytes, expected: int) -> bool:
-    """Whether nothing is there that passes for a number but is none in JSON: a time like 01, +1, .5 or 5."""
+    """Return whether no time is a number only outside JSON, as 01, +1, .5 or 5."""
     signs = np.frombuffer(rows, dtype=np.uint8)
     ends = np.flatnonzero(signs == ord("\n"))
     if len(ends) != expected:

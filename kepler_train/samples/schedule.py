@@ -1,4 +1,4 @@
-"""The load phases of a window: what ran when. They are the workload labels of all evaluation."""
+"""The load phases of a window. They are the workload labels of all evaluation."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ class Schedule(BaseModel):
     )
 
     def span(self) -> tuple[datetime, datetime]:
-        """From the start of the first phase to the end of the last."""
+        """Return the start of the first phase and the end of the last."""
         return min(phase.start for phase in self.phases), max(phase.end for phase in self.phases)
 
     def labelled(self) -> Iterator[Phase]:
-        """The phases that say which load ran: those that ran whole."""
+        """Return the phases that ran whole, and so say which load ran."""
         return (phase for phase in self.phases if phase.status == "done")
 
 
 def read_schedule(address: str) -> Schedule:
-    """A schedule from a file or an s3:// address; no address, no phases."""
+    """Return the schedule of a file or an s3:// address; an empty one without an address."""
     if not address:
         return Schedule()
     folder, slash, name = address.rpartition("/")
@@ -90,7 +90,7 @@ def read_schedule(address: str) -> Schedule:
 
 
 def parse_schedule(content: bytes, where: object) -> Schedule:
-    """A schedule from its JSON text."""
+    """Return the schedule in a JSON text."""
     try:
         schedule = Schedule.model_validate_json(content)
     except ValidationError as error:
@@ -103,6 +103,6 @@ def parse_schedule(content: bytes, where: object) -> Schedule:
 
 
 def run_schedule(inputs: Inputs) -> Schedule:
-    """The load phases of the run, as the plan settled them or as the stress step made them."""
+    """Return the load phases of the run, as the plan settled them or as the stress step recorded them."""
     file = inputs.folder("stress" if "stress" in inputs.folders else "plan") / SCHEDULE
     return parse_schedule(file.read_bytes(), file)

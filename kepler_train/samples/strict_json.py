@@ -1,4 +1,4 @@
-"""JSON to the letter: what other readers swallow with a loss, NaN and keys that are there twice, is refused."""
+"""Strict JSON: NaN and repeated keys, which other readers accept with a loss, are refused."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Constant = Callable[[str], Any]
 
 
 class Truncated(ValueError):
-    """The JSON of an answer breaks off: the connection was cut, and the same request may succeed."""
+    """An answer whose JSON breaks off: the connection was cut, and the same request may succeed."""
 
 
 def decoder(constant: Constant | None = None) -> json.JSONDecoder:
-    """A reader of JSON; `constant` says what NaN stands for."""
+    """Return a reader of JSON; `constant` returns what NaN stands for."""
     return json.JSONDecoder(object_pairs_hook=_once, parse_constant=constant or _refuse)
 
 
 def loads(body: bytes, constant: Constant | None = None) -> Any:
-    """The content of a body of JSON, in UTF-8."""
+    """Return the content of a body of JSON, in UTF-8."""
     try:
         return decoder(constant).decode(body.decode())
     except RecursionError:
@@ -33,10 +33,10 @@ def loads(body: bytes, constant: Constant | None = None) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         raise ValueError("a key is there twice")
-    return found
+    return content
 
 
 def _refuse(constant: str) -> Any:
@@ -44,7 +44,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _breaks_off(body: bytes, error: ValueError) -> bool:
-    """Whether all was well until the end came too early."""
+    """Return whether all was well until the end came too early."""
     text = body.strip()
     if not text.startswith(b"{"):
         return not text

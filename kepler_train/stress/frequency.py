@@ -1,4 +1,4 @@
-"""CPU frequencies through the kernel's cpufreq: read, held, and put back as they were.
+"""CPU frequencies through the kernel's cpufreq: read, held, and restored.
 
 A frequency is held by making it both limits of every CPU: that works with every driver and governor, and so neither
 the governor nor anything else has to be changed and put back.
@@ -13,24 +13,24 @@ from pathlib import Path
 from statistics import fmean
 
 from kepler_train.stress.plan import sweep_mhz
-from kepler_train.stress.remembered import Limits, Remembered, forget, recall, remember
+from kepler_train.stress.saved_limits import Limits, SavedLimits, delete_limits, load_limits, save_limits
 
 _MIN, _MAX = "scaling_min_freq", "scaling_max_freq"  # kHz
 
 
 class NoSweep(Exception):
-    """Why the CPU frequencies cannot be set, in one sentence."""
+    """The reason why the CPU frequencies cannot be set, in one sentence."""
 
 
 class Cpufreq:
-    """The CPU frequencies below a sysfs root; what they were is kept in `state` as long as they are held."""
+    """The CPU frequencies below a sysfs root; the earlier limits are saved in `state` as long as they are held."""
 
     def __init__(self, sysfs: Path, state: Path) -> None:
         self._cpus = sysfs / "devices" / "system" / "cpu"
         self._state = state
 
     def sweep(self) -> list[int]:
-        """The frequencies of the sweep (MHz), if they can be set here."""
+        """Return the frequencies of the sweep (MHz); raise NoSweep where they cannot be set."""
         policies = self._policies()
         if not policies:
             raise NoSweep(f"The frequency sweep is left out: there is no cpufreq below {self._cpus}.")
@@ -57,24 +57,24 @@ class Cpufreq:
         return frequencies
 
     def seen_mhz(self) -> float | None:
-        """The frequency now, as the kernel says: the mean over all CPUs."""
-        seen = []
+        """Return the frequency now (MHz) as the mean over all CPUs; None where the kernel does not tell."""
+        frequencies = []
         for cpu in self._online():
             with suppress(OSError, ValueError):  # a driver may not know, and a CPU may just have gone
-                seen.append(_read(cpu / "cpufreq" / "scaling_cur_freq") / 1000)
-        return fmean(seen) if seen else None
+                frequencies.append(_read(cpu / "cpufreq" / "scaling_cur_freq") / 1000)
+        return fmean(frequencies) if frequencies else None
 
     def hold(self, mhz: int) -> None:
-        """Hold all CPUs at a frequency, each within what it can do; all are put back if one refuses."""
+        """Hold all CPUs at a frequency, each within its range; if one refuses, all are restored."""
         try:
             policies = self._policies()
             now = {
                 cpu: Limits(min_khz=_read(folder / _MIN), max_khz=_read(folder / _MAX))
                 for cpu, folder in policies.items()
             }
-            earlier = recall(self._state)
+            earlier = load_limits(self._state)
             # What is remembered already is how it was before us; what is read now may be ours.
-            remember(self._state, Remembered.of({**now, **(earlier.cpus if earlier else {})}))
+            save_limits(self._state, SavedLimits.of({**now, **(earlier.cpus if earlier else {})}))
             for folder in policies.values():
                 khz = min(max(mhz * 1000, _read(folder / "cpuinfo_min_freq")), _read(folder / "cpuinfo_max_freq"))
                 _set_limits(folder, Limits(min_khz=khz, max_khz=khz))
@@ -83,35 +83,35 @@ class Cpufreq:
             raise NoSweep(f"The CPUs cannot be held at {mhz} MHz: {error}. {left}".rstrip()) from None
 
     def put_back(self) -> str:
-        """Put all CPUs back to what is remembered, also of a run that was killed; what could not be, in a sentence."""
-        kept = recall(self._state)
-        if kept is None:
+        """Restore the saved limits, also those of a killed run; return a sentence on what could not be restored."""
+        saved = load_limits(self._state)
+        if saved is None:
             return ""
-        left: dict[str, Limits] = {}
+        failed: dict[str, Limits] = {}
         reason = ""
-        for cpu, limits in kept.cpus.items():
+        for cpu, limits in saved.cpus.items():
             try:
                 _set_limits(self._cpus / cpu / "cpufreq", limits)
             except (OSError, ValueError) as error:
-                left[cpu], reason = limits, str(error)
+                failed[cpu], reason = limits, str(error)
         try:
-            if not left:
-                forget(self._state)
-            elif left != kept.cpus:
-                remember(self._state, Remembered.of(left))
+            if not failed:
+                delete_limits(self._state)
+            elif failed != saved.cpus:
+                save_limits(self._state, SavedLimits.of(failed))
         except OSError as error:
             reason = str(error)
         if not reason:
             return ""
         return (
-            f"The earlier CPU frequencies could not be put back{' on ' if left else ''}{', '.join(left)} ({reason}):"
-            f" run kepler-train stress --restore as root with all CPUs online, or remove {self._state}."
+            f"The earlier CPU frequencies could not be put back{' on ' if failed else ''}{', '.join(failed)}"
+            f" ({reason}): run kepler-train stress --restore as root with all CPUs online, or remove {self._state}."
         )
 
     @property
     def held(self) -> bool:
-        """Whether frequencies are held, by this run or by one that was killed."""
-        return recall(self._state) is not None
+        """Return whether frequencies are held, by this run or by one that was killed."""
+        return load_limits(self._state) is not None
 
     def _online(self) -> Iterator[Path]:
         for cpu in sorted(self._cpus.glob("cpu[0-9]*")):
@@ -121,7 +121,7 @@ class Cpufreq:
                     yield cpu
 
     def _policies(self) -> dict[str, Path]:
-        """One CPU of each set that share their frequency, with the set's folder."""
+        """Return one CPU of each set that shares its frequency, with the set's folder."""
         first: dict[Path, str] = {}
         for cpu in self._online():
             first.setdefault((cpu / "cpufreq").resolve(), cpu.name)

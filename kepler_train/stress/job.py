@@ -1,7 +1,7 @@
 """A Kubernetes Job as a program: it runs as long as the Job does, and when it ends the Job and its pods are gone.
 
-A file of its own on the standard library, as the launcher: `job.py FILE SECONDS`. When it ran goes to stdout as one
-line of JSON, because a Job begins with its pod and not with the command that made it.
+Run as a file on the standard library, `job.py FILE SECONDS`. The times of the Job go to stdout as one line of JSON,
+because a Job begins with its pod and not with the command that made it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ END_SECONDS = 60
 """Time for the pods to go."""
 
 
-class Ended(Exception):
-    """Why the Job is no workload, in one sentence."""
+class JobFailed(Exception):
+    """The reason why the Job is no workload, in one sentence."""
 
 
-class Told(BaseException):
-    """SIGTERM: the Job has to go now."""
+class Terminated(BaseException):
+    """SIGTERM: the Job has to be removed now."""
 
 
 class Job:
@@ -41,7 +41,7 @@ class Job:
                 raise KeyError("kind")
             about = self._content["metadata"]
         except (ValueError, TypeError, KeyError):
-            raise Ended(f"{file} does not hold one Kubernetes Job.") from None
+            raise JobFailed(f"{file} does not hold one Kubernetes Job.") from None
         stem = (about.pop("generateName", "") or about.get("name", "job")).rstrip("-")[:50]
         self.name = about["name"] = f"{stem}-{secrets.token_hex(4)}"
         self._in_namespace = ["-n", about["namespace"]] if "namespace" in about else []
@@ -50,22 +50,26 @@ class Job:
         self._seconds = seconds
 
     def run(self) -> dict[str, float]:
-        """Make it and wait for its end, at most `seconds` from when its pods run; when it ran."""
-        _kubectl("create", "-f", "-", given=json.dumps(self._content))
-        begun: tuple[float, float] | None = None
+        """Make the Job and wait for its end, at most `seconds` from when its pods run; return when it ran."""
+        _kubectl("create", "-f", "-", stdin=json.dumps(self._content))
+        start: tuple[float, float] | None = None
         self._limit = time.monotonic() + START_SECONDS
         for status in self._statuses():
-            over = {one["type"]: one for one in status.get("conditions", []) if one["status"] == "True"}
-            if "Failed" in over:
-                raise Ended(f"The Job failed: {over['Failed'].get('message', 'it gives no reason')}.")
-            if begun is None and (over or status.get("ready", status.get("active"))):
-                begun = time.time(), time.monotonic()
-                self._limit = begun[1] + self._seconds
-            if "Complete" in over:
+            conditions = {
+                condition["type"]: condition
+                for condition in status.get("conditions", [])
+                if condition["status"] == "True"
+            }
+            if "Failed" in conditions:
+                raise JobFailed(f"The Job failed: {conditions['Failed'].get('message', 'it gives no reason')}.")
+            if start is None and (conditions or status.get("ready", status.get("active"))):
+                start = time.time(), time.monotonic()
+                self._limit = start[1] + self._seconds
+            if "Complete" in conditions:
                 break
-        if begun is None:
-            raise Ended(f"The pods of the Job did not start within {START_SECONDS} s.")
-        return {"started": begun[0], "ended": time.time(), "elapsed": time.monotonic() - begun[1]}
+        if start is None:
+            raise JobFailed(f"The pods of the Job did not start within {START_SECONDS} s.")
+        return {"started": start[0], "ended": time.time(), "elapsed": time.monotonic() - start[1]}
 
     def remove(self) -> None:
         """Remove the Job, and its pods without the half minute that they would be given."""
@@ -74,16 +78,16 @@ class Job:
         _kubectl("delete", *pods, "--ignore-not-found", "--grace-period=1", f"--timeout={END_SECONDS}s")
 
     def _statuses(self) -> Iterator[dict[str, Any]]:
-        """Each status that the cluster tells of, until the clock reaches the limit."""
+        """Yield each status that the cluster reports, until the time limit."""
         # One program that is told of changes: asking again and again would itself be a load.
-        wanted = ["get", "job", self.name, *self._in_namespace, "--watch", "-o", 'jsonpath={.status}{"\\n"}']
+        query = ["get", "job", self.name, *self._in_namespace, "--watch", "-o", 'jsonpath={.status}{"\\n"}']
         while time.monotonic() < self._limit:
-            with subprocess.Popen(["kubectl", *wanted], stdout=subprocess.PIPE) as watching:
+            with subprocess.Popen(["kubectl", *query], stdout=subprocess.PIPE) as watch:
                 try:
-                    for line in self._lines(watching):
+                    for line in self._lines(watch):
                         yield json.loads(line) if line.strip() else {}
                 finally:
-                    watching.kill()
+                    watch.kill()
             # The server ends a watch now and then; it is begun again, but not in a hurry.
             time.sleep(max(0.0, min(0.5, self._limit - time.monotonic())))
 
@@ -98,39 +102,39 @@ class Job:
             yield from whole
 
 
-def _kubectl(*arguments: str, given: str | None = None) -> str:
+def _kubectl(*arguments: str, stdin: str | None = None) -> str:
     try:
-        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True)
+        result = subprocess.run(["kubectl", *arguments], input=stdin, capture_output=True, text=True)
     except OSError as error:
-        raise Ended(f"kubectl cannot be run: {error.strerror}.") from None
-    if done.returncode:
-        words = (done.stderr.strip().splitlines() or [f"it ended with exit code {done.returncode}"])[-1]
-        raise Ended(f"kubectl {arguments[0]}: {words.rstrip('.')}.")
-    return done.stdout
+        raise JobFailed(f"kubectl cannot be run: {error.strerror}.") from None
+    if result.returncode:
+        reason = (result.stderr.strip().splitlines() or [f"it ended with exit code {result.returncode}"])[-1]
+        raise JobFailed(f"kubectl {arguments[0]}: {reason.rstrip('.')}.")
+    return result.stdout
 
 
-def _told(*_: object) -> NoReturn:
-    raise Told
+def _terminate(*_: object) -> NoReturn:
+    raise Terminated
 
 
 def main(file: str, seconds: float) -> int:
-    """Run the Job; 0 when it was a workload, 1 when it was none, 143 when told to end."""
-    signal.signal(signal.SIGTERM, _told)
+    """Run the Job; return 0 when it was a workload, 1 when it was none, 143 when told to end."""
+    signal.signal(signal.SIGTERM, _terminate)
     job: Job | None = None
     code = 1
     try:
         job = Job(file, seconds)
         print(json.dumps(job.run()), flush=True)
         code = 0
-    except Ended as why:
+    except JobFailed as why:
         print(why, file=sys.stderr)
-    except Told:
+    except Terminated:
         code = 128 + signal.SIGTERM
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         if job is not None:
             job.remove()
-    except Ended as why:
+    except JobFailed as why:
         print(f"The Job {job and job.name} may still be there: {why}", file=sys.stderr)
         code = 1
     return code

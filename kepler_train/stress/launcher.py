@@ -1,14 +1,12 @@
 """The process between a stress run and its load: it starts the programs and lets none of them outlive it or the run.
 
-It runs as a file of its own, on the standard library alone, so that it starts at once and is no load itself. Its
-stdin brings one line of JSON and then stays open: when it closes, because the run wants to stop or is dead, whatever
-way it died, everything is stopped. It adopts what its programs leave behind, so that it finds all of it. What
-happened goes to stdout as one line of JSON.
+It runs on the standard library alone, so that it starts at once and is no load itself. Its stdin brings one line of
+JSON and then stays open: when it closes, because the run wants to stop or has died, everything is stopped. It adopts
+what its programs leave behind, so that it can end all of it. What happened goes to stdout as one line of JSON.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -21,19 +19,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+from kepler_train.processes import adopt_orphans, before_exec_of_child, descendants, kill
+
 _GIVE_UP_SECONDS = 10.0
 """What SIGKILL does not end in this time hangs in the kernel."""
 
 _NEVER_RAN = 127
 """As a shell says of a program that cannot be started."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
 
 class Launcher:
-    """The programs of one phase."""
+    """The running programs of one phase."""
 
     def __init__(self) -> None:
         self.pids: list[int] = []
@@ -43,22 +39,22 @@ class Launcher:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._told)
-        adopt_orphans(True)
+        adopt_orphans()
 
     def _told(self, *_: object) -> None:
         self.told_to_stop = True
 
     def start(self, command: list[str], output: str | None) -> None:
-        """Start a program in a process group of its own; its words go to a file, or to where ours go."""
+        """Start a program in a process group of its own; it writes to `output`, or where this process does."""
         try:
-            with Path(output or os.devnull).open("wb") as words:
+            with Path(output or os.devnull).open("wb") as log:
                 started = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
-                    stdout=words if output else sys.stderr,
-                    stderr=words if output else sys.stderr,
+                    stdout=log if output else sys.stderr,
+                    stderr=log if output else sys.stderr,
                     process_group=0,
-                    preexec_fn=_die_with(os.getpid()),
+                    preexec_fn=before_exec_of_child(),
                 )
         except OSError as error:
             print(f"{command[0]}: {error.strerror}", file=sys.stderr, flush=True)
@@ -77,7 +73,7 @@ class Launcher:
             self._reap()
 
     def end(self, grace: float) -> None:
-        """Ask what still runs to end, wait for that, then kill whatever is left."""
+        """End the programs that still run: ask, wait for `grace` seconds, then kill."""
         for pid in self.running():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGTERM)
@@ -85,11 +81,10 @@ class Launcher:
         self._until(self._kill, _GIVE_UP_SECONDS)
 
     def _kill(self) -> bool:
-        left = descendants({os.getpid()})
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        return not left
+        remaining = descendants({os.getpid()})
+        for pid in remaining:
+            kill(pid)
+        return not remaining
 
     def _until(self, done: Callable[[], bool], seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -98,7 +93,7 @@ class Launcher:
             self._reap()
 
     def running(self) -> list[int]:
-        """The programs that have not ended."""
+        """Return the programs that have not ended."""
         return [pid for pid in self.pids if pid and pid not in self.exit_codes]
 
     def _reap(self) -> None:
@@ -110,57 +105,23 @@ class Launcher:
                     self.exit_codes[ended[0]] = os.waitstatus_to_exitcode(ended[1])
 
 
-def _die_with(parent: int) -> Callable[[], None]:
-    def before_exec() -> None:
-        # Should we be killed ourselves, the kernel ends our programs.
-        _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return before_exec
-
-
-def adopt_orphans(yes: bool) -> None:
-    """Whether this process becomes the parent of every descendant whose own parent dies, instead of init."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, int(yes), 0, 0, 0)
-
-
-def descendants(above: set[int]) -> set[int]:
-    """All living processes below some."""
-    parents: dict[int, int] = {}
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - numbers, not paths
-        if entry.isdigit():
-            with suppress(OSError):
-                state, parent = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()[:2]
-                if state not in (b"Z", b"X"):
-                    parents[int(entry)] = int(parent)
-    found = set(above)
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - above
-
-
 def main() -> None:
-    """Run what the first line of stdin says."""
+    """Run the programs that the first line of stdin names."""
     line = sys.stdin.buffer.readline()
     if not line:
         return  # the run died before it said anything
-    asked = json.loads(line)
+    request = json.loads(line)
     launcher = Launcher()
-    for command, output in zip(asked["commands"], asked["outputs"], strict=True):
+    for command, output in zip(request["commands"], request["outputs"], strict=True):
         launcher.start(command, output)
     started, clock = time.time(), time.monotonic()
-    launcher.wait(asked["seconds"])
+    launcher.wait(request["seconds"])
     ended, elapsed = time.time(), time.monotonic() - clock
     still_running = launcher.running()
-    launcher.end(asked["grace"])
+    launcher.end(request["grace"])
     results = [(launcher.exit_codes.get(pid, _NEVER_RAN), pid in still_running) for pid in launcher.pids]
     answer = {"started": started, "ended": ended, "elapsed": elapsed, "results": results}
     try:
         os.write(sys.stdout.fileno(), json.dumps(answer).encode())
     except BrokenPipeError:  # the run is dead: its files are ours to remove
-        shutil.rmtree(asked["folder"], ignore_errors=True)
-
-
-if __name__ == "__main__":
-    main()
+        shutil.rmtree(request["folder"], ignore_errors=True)

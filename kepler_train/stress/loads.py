@@ -37,7 +37,7 @@ IDLE_LOAD = Load(IDLE, "idle")
 
 
 def parse_load(text: str) -> Load:
-    """A stressor in the form of the Tekton parameter STRESS_ARGS: `load;extra key;extra value`, more pairs if needed.
+    """Return a stressor from the Tekton form of STRESS_ARGS: `load;extra key;extra value`, more pairs if needed.
 
     >>> parse_load("vm-rw;vm-rw-bytes;4G").arguments
     ('--vm-rw-bytes', '4G')
@@ -61,7 +61,7 @@ def parse_load(text: str) -> Load:
 
 
 def read_loads(file: Path) -> list[Load]:
-    """The loads of a file, one per line; empty lines and those that start with # are left out."""
+    """Return the loads of a file, one per line; empty lines and those that start with # are left out."""
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -73,7 +73,7 @@ def read_loads(file: Path) -> list[Load]:
 
 
 def parse_command(text: str) -> Load:
-    """An ordinary command as a load: `name=program argument …`, quoted as in a shell but run without one.
+    """Return a command as a load: `name=program argument …`, quoted as in a shell but run without one.
 
     >>> parse_command("build=make -j 4 'all of it'")
     Load(name='build', kind='command', arguments=('make', '-j', '4', 'all of it'))
@@ -89,7 +89,7 @@ def parse_command(text: str) -> Load:
 
 
 def parse_job(text: str) -> Load:
-    """A Kubernetes Job as a load: `file.yaml` or `name=file.yaml`; without a name the file's is taken."""
+    """Return a Kubernetes Job as a load: `file.yaml` or `name=file.yaml`; without a name the file's is taken."""
     named = re.match(rf"({_NAME})=", text)
     file = Path(text[named.end() :] if named else text).expanduser()
     if not file.is_file():
@@ -104,16 +104,16 @@ def _label(name: str, text: str) -> str:
 
 
 def check_programs(loads: Iterable[Load]) -> None:
-    """Refuse to start when a whole program is not there."""
+    """Refuse loads whose program is not installed."""
     for load in loads:
         program = _program(load)
         if program and shutil.which(program) is None:
-            what = f"the package {program}" if program in (STRESS_NG, KUBECTL) else "it, or give its whole path"
-            raise UserError(f"There is no program {program!r} for the load {load.name}: install {what}.")
+            package = f"the package {program}" if program in (STRESS_NG, KUBECTL) else "it, or give its whole path"
+            raise UserError(f"There is no program {program!r} for the load {load.name}: install {package}.")
 
 
-def lacking(loads: Iterable[Load]) -> dict[Load, str]:
-    """The loads that cannot run on this machine, with the reason in one sentence."""
+def unavailable_loads(loads: Iterable[Load]) -> dict[Load, str]:
+    """Return the loads that cannot run on this machine, with the reason in one sentence."""
     stressors: set[str] | None = None
     reasons: dict[Load, str] = {}
     for load in loads:
@@ -135,7 +135,7 @@ def _program(load: Load) -> str:
 
 def _stressors() -> set[str]:
     try:
-        shown = subprocess.run([STRESS_NG, "--stressors"], capture_output=True, text=True, check=True, timeout=30)
+        listing = subprocess.run([STRESS_NG, "--stressors"], capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError) as error:
         raise UserError(f"stress-ng does not say which loads it has: {error}.") from None
-    return set(shown.stdout.split())
+    return set(listing.stdout.split())

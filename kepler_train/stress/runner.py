@@ -1,4 +1,4 @@
-"""Run a plan: every phase on record as soon as it is over, and the machine left as it was found."""
+"""Run a plan: every phase is recorded as soon as it is over, and the machine is left as it was found."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kepler_train.events import say, warn
 from kepler_train.samples.schedule import Phase, Schedule
 from kepler_train.stress import job
 from kepler_train.stress.frequency import Cpufreq, NoSweep
-from kepler_train.stress.judging import Verdict, judge_clock, judge_command, judge_job, judge_stress
 from kepler_train.stress.loads import KUBECTL, STRESS_NG, Load
-from kepler_train.stress.plan import Plan, Planned, duration
-from kepler_train.stress.stopping import Stopping
-from kepler_train.stress.workload import Outcome, Program, run_programs
+from kepler_train.stress.phase_verdict import PhaseVerdict, judge_clock, judge_command, judge_job, judge_stress
+from kepler_train.stress.plan import PlannedPhase, StressPlan, format_duration
+from kepler_train.stress.programs import Outcome, Program, run_programs
+from kepler_train.stress.stop_signals import StopSignals
 
 _LATE_SECONDS = 30.0
 """What stress-ng may need beyond its timeout on a machine that it keeps busy."""
@@ -29,20 +29,20 @@ _GRACE_SECONDS = 2.0
 
 
 class StressRun:
-    """A plan on this machine. `about` is the schedule without phases; `write` is given it after every phase."""
+    """A plan on this machine. `about` is the schedule without phases; `write` gets the schedule after every phase."""
 
     def __init__(
         self,
-        plan: Plan,
+        plan: StressPlan,
         cpufreq: Cpufreq,
         about: Schedule,
         write: Callable[[Schedule], None],
         *,
-        lacking: Mapping[Load, str],
+        unavailable: Mapping[Load, str],
         node: str = "",
     ) -> None:
         self._plan, self._cpufreq, self._about, self._write, self._node = plan, cpufreq, about, write, node
-        self._lacking = dict(lacking)
+        self._unavailable = dict(unavailable)
         self._phases: list[Phase] = []
         self._notes = list(about.notes)
         self._no_sweep = ""
@@ -50,12 +50,12 @@ class StressRun:
 
     @property
     def schedule(self) -> Schedule:
-        """What is on record so far."""
+        """Return the schedule with the phases so far."""
         return self._about.model_copy(update={"phases": list(self._phases), "notes": list(self._notes)})
 
-    def run(self, stop: Stopping, lock: int) -> Schedule:
-        """Run all phases, or those until somebody stops it; CPU frequencies are put back in every case."""
-        for load, reason in self._lacking.items():
+    def run(self, stop: StopSignals, lock: int) -> Schedule:
+        """Run the phases until the end or a stop signal, restore CPU frequencies, and return the schedule."""
+        for load, reason in self._unavailable.items():
             warn(f"The load {load.name} is left out: {reason}")
         try:
             for number, planned in enumerate(self._plan.phases):
@@ -73,17 +73,18 @@ class StressRun:
         self._write(self.schedule)
         return self.schedule
 
-    def _announce(self, number: int, planned: Planned) -> None:
-        if planned.load in self._lacking:
+    def _announce(self, number: int, planned: PlannedPhase) -> None:
+        if planned.load in self._unavailable:
             return
         parts = [planned.load.name]
         if planned.instances:
             parts.append(f"{planned.instances} instance{'s' if planned.instances > 1 else ''}")
         if planned.frequency_mhz:
             parts.append(f"{planned.frequency_mhz} MHz")
-        left = self._plan.seconds_from(number, self._lacking)
+        left = self._plan.seconds_from(number, self._unavailable)
         say(
-            f"{number + 1} of {len(self._plan.phases)}: {', '.join(parts)}, {planned.seconds} s; {duration(left)} left",
+            f"{number + 1} of {len(self._plan.phases)}: {', '.join(parts)}, {planned.seconds} s;"
+            f" {format_duration(left)} left",
             phase=number + 1,
             phases=len(self._plan.phases),
             load=planned.load.name,
@@ -105,28 +106,30 @@ class StressRun:
         warn(sentence)
         self._notes.append(sentence)
 
-    def _phase(self, planned: Planned, stop: Stopping, lock: int) -> Phase:
+    def _phase(self, planned: PlannedPhase, stop: StopSignals, lock: int) -> Phase:
         now = time.time()
-        if planned.load in self._lacking:
-            return self._made(planned, Outcome(now, now, 0, []), Verdict("missing", self._lacking[planned.load]))
+        if planned.load in self._unavailable:
+            return self._record_of(
+                planned, Outcome(now, now, 0, []), PhaseVerdict("missing", self._unavailable[planned.load])
+            )
         if not self._set_frequency(planned.frequency_mhz):
-            return self._made(planned, Outcome(now, now, 0, []), Verdict("failed", self._no_sweep))
+            return self._record_of(planned, Outcome(now, now, 0, []), PhaseVerdict("failed", self._no_sweep))
         self._seen = []
         if planned.load.kind == "idle":
             outcome, verdict = self._idle(planned, stop)
         else:
             with tempfile.TemporaryDirectory(prefix="kepler-train-stress-") as folder:
-                outcome, verdict = self._loaded(planned, Path(folder), stop, lock)
+                outcome, verdict = self._run_load(planned, Path(folder), stop, lock)
         verdict = judge_clock(outcome.started, outcome.ended, outcome.elapsed) or verdict
         if stop.signal:
-            verdict = Verdict("stopped", f"{stop.signal.name} ended it.", verdict.exit_code, verdict.bogo_ops)
+            verdict = PhaseVerdict("stopped", f"{stop.signal.name} ended it.", verdict.exit_code, verdict.bogo_ops)
         if verdict.status == "missing":
-            self._lacking[planned.load] = verdict.reason  # it will not be there next time either
+            self._unavailable[planned.load] = verdict.reason  # it will not be there next time either
             warn(f"The load {planned.load.name} is left out: {verdict.reason}")
-        return self._made(planned, outcome, verdict)
+        return self._record_of(planned, outcome, verdict)
 
     def _set_frequency(self, mhz: int | None) -> bool:
-        """Whether the CPUs now are at the frequency that a phase needs; none: as they were before the run."""
+        """Set the frequency of a phase, None for that before the run; return whether that worked."""
         if mhz is None:
             if self._cpufreq.held and (left := self._cpufreq.put_back()):
                 self._note(left)
@@ -139,25 +142,27 @@ class StressRun:
                 self._note(self._no_sweep)
         return not self._no_sweep
 
-    def _look(self) -> None:
+    def _sample_frequency(self) -> None:
         seen = self._cpufreq.seen_mhz()
         if seen is not None:
             self._seen.append(seen)
 
-    def _idle(self, planned: Planned, stop: Stopping) -> tuple[Outcome, Verdict]:
+    def _idle(self, planned: PlannedPhase, stop: StopSignals) -> tuple[Outcome, PhaseVerdict]:
         started, clock = time.time(), time.monotonic()
-        every = _every(planned)
+        pause = _sampling_seconds(planned)
         while not stop.signal and (left := planned.seconds - (time.monotonic() - clock)) > 0:
-            stop.sleep(min(left, every))
-            self._look()
-        return Outcome(started, time.time(), time.monotonic() - clock, []), Verdict()
+            stop.sleep(min(left, pause))
+            self._sample_frequency()
+        return Outcome(started, time.time(), time.monotonic() - clock, []), PhaseVerdict()
 
-    def _loaded(self, planned: Planned, folder: Path, stop: Stopping, lock: int) -> tuple[Outcome, Verdict]:
+    def _run_load(
+        self, planned: PlannedPhase, folder: Path, stop: StopSignals, lock: int
+    ) -> tuple[Outcome, PhaseVerdict]:
         programs, metrics = _programs(planned, folder)
         longest = planned.seconds + {"stress-ng": _LATE_SECONDS, "job": job.START_SECONDS + 2 * job.END_SECONDS}.get(
             planned.load.kind, 0
         )
-        begun, clock = time.time(), time.monotonic()
+        started, clock = time.time(), time.monotonic()
         outcome = run_programs(
             programs,
             folder,
@@ -165,19 +170,19 @@ class StressRun:
             grace=job.END_SECONDS if planned.load.kind == "job" else _GRACE_SECONDS,
             stop=stop,
             lock=lock,
-            watch=self._look,
-            every=_every(planned),
+            watch=self._sample_frequency,
+            every=_sampling_seconds(planned),
         )
         if outcome is None:
-            lost = Verdict("failed", "The process that watches over the load was killed, and the load with it.")
-            return Outcome(begun, time.time(), time.monotonic() - clock, []), lost
+            verdict = PhaseVerdict("failed", "The process that watches over the load was killed, and the load with it.")
+            return Outcome(started, time.time(), time.monotonic() - clock, []), verdict
         if planned.load.kind == "job":
             return judge_job(outcome, programs[0])
         if planned.load.kind == "command":
             return outcome, judge_command(outcome)
         return outcome, judge_stress(planned.load.name, outcome, programs, metrics)
 
-    def _made(self, planned: Planned, outcome: Outcome, verdict: Verdict) -> Phase:
+    def _record_of(self, planned: PlannedPhase, outcome: Outcome, verdict: PhaseVerdict) -> Phase:
         start = datetime.fromtimestamp(outcome.started, UTC)
         return Phase(
             name=planned.name,
@@ -196,13 +201,13 @@ class StressRun:
         )
 
 
-def _every(planned: Planned) -> float:
-    """How often to look at the frequency (s): some ten times in a phase, but never so often that it is a load."""
+def _sampling_seconds(planned: PlannedPhase) -> float:
+    """Return how often to sample the frequency (s): ten times in a phase, but never so often that it is a load."""
     return max(1.0, planned.seconds / 10)
 
 
-def _command(planned: Planned) -> list[str]:
-    """What runs, without what differs from instance to instance."""
+def _command(planned: PlannedPhase) -> list[str]:
+    """Return the command of a phase, without the options of single instances."""
     load = planned.load
     if load.kind == "stress-ng":
         fixed = [f"--{load.name}", "1", "--timeout", str(planned.seconds), "--aggressive", "--metrics-brief"]
@@ -212,8 +217,8 @@ def _command(planned: Planned) -> list[str]:
     return list(load.arguments)
 
 
-def _programs(planned: Planned, folder: Path) -> tuple[list[Program], list[Path]]:
-    """What to start, and the files where stress-ng will write its figures."""
+def _programs(planned: PlannedPhase, folder: Path) -> tuple[list[Program], list[Path]]:
+    """Return the programs to start, and the files where stress-ng will write its figures."""
     if planned.load.kind == "command":
         return [Program(planned.load.arguments)], []
     if planned.load.kind == "job":
@@ -224,6 +229,13 @@ def _programs(planned: Planned, folder: Path) -> tuple[list[Program], list[Path]
     first, *rest = _command(planned)
     for number in range(planned.instances):
         metrics.append(folder / f"{number}.yaml")
-        own = ["--taskset", str(cpus[number % len(cpus)]), "--yaml", str(metrics[-1]), "--temp-path", str(folder)]
-        programs.append(Program((first, *own, *rest), folder / f"{number}.log"))
+        of_instance = [
+            "--taskset",
+            str(cpus[number % len(cpus)]),
+            "--yaml",
+            str(metrics[-1]),
+            "--temp-path",
+            str(folder),
+        ]
+        programs.append(Program((first, *of_instance, *rest), folder / f"{number}.log"))
     return programs, metrics

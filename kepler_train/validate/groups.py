@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kepler_train.catalog import catalog
-from kepler_train.samples.wanted import feature_metrics
+from kepler_train.samples.metrics import feature_metrics
 from kepler_train.spec import RunSpec
 
 # Names in a reason; a longer list is in the JSON.

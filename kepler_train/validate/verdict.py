@@ -13,9 +13,9 @@ import numpy as np
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError
 from kepler_train.samples.meters import Meter, meters_of, no_meters_of
+from kepler_train.samples.metrics import RequiredMetrics, feature_metrics, required_metrics
 from kepler_train.samples.parquet import Series, metrics_in, read_series
 from kepler_train.samples.schedule import Schedule
-from kepler_train.samples.wanted import Wanted, feature_metrics, wanted
 from kepler_train.spec import RunSpec
 from kepler_train.validate.findings import LOST, REMARK, Finding, by_importance, findings_of
 from kepler_train.validate.groups import group_state
@@ -30,7 +30,7 @@ def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
     """The dialect whose energy counters are among the samples."""
     there = set(metrics_in(samples))
     for name in catalog().dialects if spec.dialect == "auto" else [spec.dialect]:
-        if there & set(wanted(spec, name).energy):
+        if there & set(required_metrics(spec, name).energy):
             return name
     raise _no_energy(spec, samples)
 
@@ -62,7 +62,7 @@ def _finite(value: Any) -> Any:
 
 def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> dict[str, Any]:
     dialect = find_collected_dialect(spec, samples)
-    want = wanted(spec, dialect)
+    want = required_metrics(spec, dialect)
     meters = _of_the_asked_nodes(meters_of(samples, spec, catalog().dialect(dialect)), spec, samples)
     asked = (spec.start.timestamp(), spec.end.timestamp()) if spec.start and spec.end else None
     windows = {node: asked or _spanned(own) for node, own in meters.items()}
@@ -117,7 +117,7 @@ def _spanned(meters: list[Meter]) -> Window:
 class _Collected:
     """Every metric that was asked for, by node, and the features with data, each with whether it ever changes."""
 
-    def __init__(self, spec: RunSpec, want: Wanted, samples: Path, windows: Mapping[str, Window]) -> None:
+    def __init__(self, spec: RunSpec, want: RequiredMetrics, samples: Path, windows: Mapping[str, Window]) -> None:
         self.metrics: dict[str, dict[str, Health]] = {}
         self.features: dict[str, dict[str, bool]] = {node: {} for node in windows}
         self.remarks: list[Finding] = []

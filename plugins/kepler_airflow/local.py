@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -14,12 +13,10 @@ from airflow.sdk import BaseOperator
 
 from kepler_airflow import command
 from kepler_airflow.outcome import raise_for
+from kepler_train.processes import before_exec_of_child
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
 
 
 class LocalStep(BaseOperator):
@@ -46,7 +43,8 @@ class LocalStep(BaseOperator):
             text=True,
             errors="replace",
             start_new_session=True,
-            preexec_fn=_end_with_parent,  # only a system call between fork and exec
+            # A step whose task process was killed must not go on writing beside its own retry.
+            preexec_fn=before_exec_of_child(),
         )
         said = ""
         assert self._process.stdout is not None  # noqa: S101  # it is a pipe
@@ -71,8 +69,3 @@ class LocalStep(BaseOperator):
             self.log.warning("%s", line)
         else:
             self.log.info("%s", line)
-
-
-def _end_with_parent() -> None:
-    """A step whose task process was killed must not go on writing beside its own retry."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -20,7 +20,7 @@ from simulated import write_node
 from kepler_train.models import load_model
 from kepler_train.models.sums import write_sums
 from kepler_train.runs.pipeline import extract_table, train_pipeline
-from kepler_train.samples.exchange import export_json
+from kepler_train.samples.kepler_query_json import export_json
 from kepler_train.samples.parquet import Series, read_series
 from kepler_train.samples.schedule import read_schedule
 from kepler_train.spec import RunSpec

@@ -31,7 +31,8 @@ def test_the_image_has_no_airflow_no_root_and_no_file_that_it_can_change(cluster
     code, log = cluster.run(
         "python",
         "-c",
-        "import importlib.metadata as m, os, sys, kepler_train\n"
+        "import importlib.metadata as m, importlib.util as u, os, sys, kepler_train\n"
+        "[u.find_spec(f'kepler_train.{p}') and sys.exit(p) for p in ('local', 'simulate')]\n"
         "print(os.getuid(), kepler_train.__version__, *sorted(d.name for d in m.distributions()))\n"
         "[os.access(p, os.W_OK) and sys.exit(p) for p in ('/', '/etc', '/opt', kepler_train.__path__[0])]\n"
         "open('/tmp/works', 'w')",

@@ -30,7 +30,7 @@ from kepler_train.machine.node_types import Match, NodeTypeIndex
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.models import load_model
 from kepler_train.runs.pipeline import train_pipeline
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table, window_of
 from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported, write_schedule
@@ -48,9 +48,9 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three hours of one node, with its schedule beside them."""
     folder = tmp_path_factory.mktemp("samples")
     runs = run_nodes(Scenario(start=1_794_614_400.0, duration=3 * 3600, seed=2, containers=6, phase=300, idle=120))
-    by_metric: dict[str, list[Samples]] = {}
+    by_metric: dict[str, list[DecodedSeries]] = {}
     for one in store_of(exported(runs, "legacy", [SOURCE], frozenset(), seed=2)).series:
-        by_metric.setdefault(one.labels["__name__"], []).append(Samples(one.labels, one.times, one.values))
+        by_metric.setdefault(one.labels["__name__"], []).append(DecodedSeries(one.labels, one.times, one.values))
     for metric, answer in by_metric.items():
         labels = {name for one in answer for name in one.labels} - {"__name__"}
         pq.write_table(table(answer, schema(metric, labels)), folder / f"{metric}.parquet")

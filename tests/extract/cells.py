@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_train.extract.frames import Extraction, extractions
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported
@@ -126,12 +126,12 @@ def recorded(cell: Cell, folder: Path) -> Recording:
     sources = ["rapl-sysfs", "acpi"] if legacy else ["rapl-sysfs"]
     shown = exported(runs, cell.dialect, sources, cell.faults, seed=5)
     spec = RunSpec(energy_sources=sources, feature_groups=["Basic" if legacy else "CPUTime"])
-    by_metric: dict[str, list[Samples]] = {}
+    by_metric: dict[str, list[DecodedSeries]] = {}
     for _, scrapes, family in _families(shown):
         if not family.name.endswith(("watts", "_cpu_info", "pod_cpu_joules_total")):
             for labels, times, values in samples_of(scrapes, family):
                 millis = np.rint(times * 1000).astype(np.int64)
-                by_metric.setdefault(family.name, []).append(Samples(labels, millis, values))
+                by_metric.setdefault(family.name, []).append(DecodedSeries(labels, millis, values))
     for metric, many in by_metric.items():
         columns = schema(metric, {name for one in many for name in one.labels})
         pq.write_table(table(many, columns), folder / f"{metric}.parquet")

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_train.extract.frames import Frames, node_frames
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported
@@ -33,9 +33,9 @@ def runs() -> list[NodeRun]:
 def extracted(runs: list[NodeRun], folder: Path, *faults: str, dialect: str = "legacy") -> dict[str, Frames]:
     """The frames of a recording with faults in it."""
     sources = ["rapl-sysfs", "acpi"] if dialect == "legacy" else ["rapl-sysfs"]
-    by_metric: dict[str, list[Samples]] = {}
+    by_metric: dict[str, list[DecodedSeries]] = {}
     for one in store_of(exported(runs, dialect, sources, frozenset(faults), seed=5)).series:
-        by_metric.setdefault(one.labels["__name__"], []).append(Samples(one.labels, one.times, one.values))
+        by_metric.setdefault(one.labels["__name__"], []).append(DecodedSeries(one.labels, one.times, one.values))
     for metric, answer in by_metric.items():
         labels = {name for one in answer for name in one.labels} - {"__name__"}
         pq.write_table(table(answer, schema(metric, labels)), folder / f"{metric}.parquet")
@@ -137,7 +137,7 @@ def test_a_counter_of_another_exporter_does_not_begin_with_the_window(runs: list
     extracted(runs[:1], tmp_path)
     times = START + 4 + 15 * np.arange(960)  # scraped four seconds after Kepler
     values = 1e9 + 30 * (times - START)  # counting since the machine came up
-    answer = [Samples({"instance": "node-0"}, (1000 * times).astype(np.int64), values)]
+    answer = [DecodedSeries({"instance": "node-0"}, (1000 * times).astype(np.int64), values)]
     metric = "node_context_switches_total"
     pq.write_table(table(answer, schema(metric, ["instance"])), tmp_path / f"{metric}.parquet")
     spec = RunSpec(feature_groups=["ThirdParty"], thirdparty_metrics=[metric])

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from kepler_train.extract.frames import Frames, node_frames
-from kepler_train.samples.exchange import import_json
+from kepler_train.samples.kepler_query_json import import_json
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 

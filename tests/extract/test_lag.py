@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from kepler_train.extract import frames
 from kepler_train.extract.frames import Extraction, extractions
 from kepler_train.extract.skew import UNKNOWN
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported
@@ -28,10 +28,10 @@ POWER = "rapl-sysfs/package_power"
 
 def extraction(folder: Path, skew: float) -> Extraction:
     folder.mkdir()
-    by_metric: dict[str, list[Samples]] = {}
+    by_metric: dict[str, list[DecodedSeries]] = {}
     runs = run_nodes(replace(SCENARIO, skew=skew))
     for one in store_of(exported(runs, "legacy", ["rapl-sysfs"], frozenset(), seed=5)).series:
-        by_metric.setdefault(one.labels["__name__"], []).append(Samples(one.labels, one.times, one.values))
+        by_metric.setdefault(one.labels["__name__"], []).append(DecodedSeries(one.labels, one.times, one.values))
     for metric, answer in by_metric.items():
         labels = {name for one in answer for name in one.labels} - {"__name__"}
         pq.write_table(table(answer, schema(metric, labels)), folder / f"{metric}.parquet")

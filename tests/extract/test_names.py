@@ -11,12 +11,12 @@ from handmade import T0, at, written
 from kepler_train.catalog import catalog
 from kepler_train.extract.frames import node_frames
 from kepler_train.extract.names import Names
-from kepler_train.query.fetch import fetch as query
 from kepler_train.query.prometheus import Prometheus
-from kepler_train.samples.exchange import export_json, import_json
+from kepler_train.query.samples import write_samples
+from kepler_train.samples.kepler_query_json import export_json, import_json
+from kepler_train.samples.metrics import required_metrics
 from kepler_train.samples.parquet import metrics_in, read_series
 from kepler_train.samples.schedule import Schedule
-from kepler_train.samples.wanted import wanted
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.prometheus import prometheus_server
@@ -68,7 +68,7 @@ def queried(runs: list[NodeRun], tmp_path_factory: pytest.TempPathFactory) -> Pa
     folder = tmp_path_factory.mktemp("queried")
     store = store_of(exported(runs, "current", ["rapl-sysfs"], frozenset(), seed=5))
     with prometheus_server(store) as running:
-        query(Prometheus(running.url), wanted(SPEC, "current"), [], T0, T0 + 1800, folder)
+        write_samples(Prometheus(running.url), required_metrics(SPEC, "current"), [], T0, T0 + 1800, folder)
     return folder
 
 

@@ -10,9 +10,9 @@ from handmade import T0, at, written
 
 from kepler_train.errors import DataError
 from kepler_train.extract.frames import Frames, node_frames
+from kepler_train.samples.metrics import required_metrics
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Schedule
-from kepler_train.samples.wanted import wanted
 from kepler_train.spec import RunSpec
 from kepler_train.validate.verdict import check_verdict, find_collected_dialect, verdict
 
@@ -109,8 +109,8 @@ def test_without_vms_there_is_nothing_to_learn(tmp_path: Path) -> None:
 def test_only_vm_training_asks_for_the_energy_of_vms() -> None:
     plain = RunSpec(energy_sources=["rapl-sysfs", "acpi"])
     asked = plain.model_copy(update={"vm_train": True})
-    assert not [metric for metric in wanted(plain, "legacy").energy if "_vm_" in metric]
-    assert wanted(asked, "legacy").energy == [
+    assert not [metric for metric in required_metrics(plain, "legacy").energy if "_vm_" in metric]
+    assert required_metrics(asked, "legacy").energy == [
         f"kepler_vm_{part}_joules_total" for part in ("core", "dram", "package", "platform", "uncore")
     ]
-    assert wanted(asked, "current").energy == ["kepler_vm_cpu_joules_total"]  # which has no zone platform
+    assert required_metrics(asked, "current").energy == ["kepler_vm_cpu_joules_total"]  # which has no zone platform

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_train.extract.frames import Frames, node_frames
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
@@ -34,13 +34,13 @@ def tables() -> list[list[dict[str, str]]]:
 SCRAPES, ROWS = tables()
 
 
-def samples(labels: dict[str, str], column: str) -> Samples:
+def samples(labels: dict[str, str], column: str) -> DecodedSeries:
     seen = [(int(row["t"]), float(row[column])) for row in SCRAPES if row[column] != "–"]
     times, values = zip(*seen, strict=True)
-    return Samples(labels, 1000 * (START + np.array(times, dtype=np.int64)), np.array(values))
+    return DecodedSeries(labels, 1000 * (START + np.array(times, dtype=np.int64)), np.array(values))
 
 
-def write(folder: Path, metric: str, many: list[Samples]) -> None:
+def write(folder: Path, metric: str, many: list[DecodedSeries]) -> None:
     columns = schema(metric, many[0].labels)
     pq.write_table(table(many, columns), folder / f"{metric}.parquet")
 

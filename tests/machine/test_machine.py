@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
-from kepler_train.machine.file import machine_text, read_machine
 from kepler_train.machine.processor import clock_of, processor_name
 from kepler_train.machine.spec import MachineSpec, this_machine
+from kepler_train.machine.spec_file import machine_text, read_machine
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest.mock import patch
+
+from kepler_train.query import retry
 
 EMPTY = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
 
@@ -74,3 +77,10 @@ def scripted(answer: Callable[[Request], Reply]) -> Iterator[Scripted]:
         thread.start()
         yield Scripted(f"http://127.0.0.1:{http.server_address[1]}", asked)
         http.shutdown()
+
+
+@contextmanager
+def attempts_at_once(number: int) -> Iterator[None]:
+    """Make so many attempts at a request, without a pause between them."""
+    with patch.multiple(retry, ATTEMPTS=number, FIRST_PAUSE=0, JITTER=0):
+        yield

@@ -9,19 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import stamina
 from hypothesis import given
 from hypothesis import strategies as st
 from known_samples import END, START, collected, held
-from scripted import Reply, Request, error, scripted
+from scripted import Reply, Request, attempts_at_once, error, scripted
 
 from kepler_train.errors import TryAgain, UserError
-from kepler_train.query import chunks as cutting
-from kepler_train.query import fetch as collect_query
-from kepler_train.query.chunks import LONGEST, SAMPLES, SHORTEST, Asked, Chunk, chunks
+from kepler_train.query import chunks, download
+from kepler_train.query.chunks import (
+    LONGEST_CHUNK,
+    SAMPLES_PER_CHUNK,
+    SHORTEST_CHUNK,
+    Chunk,
+    MetricDownload,
+    split_window,
+)
 from kepler_train.query.prometheus import Prometheus
-from kepler_train.query.refusals import TooMuchAtOnce, TooSlow
 from kepler_train.query.samples import query_samples
+from kepler_train.query.server_errors import TooMuchAtOnce, TooSlow
 from kepler_train.samples.parquet import schema
 from kepler_train.simulate.promapi import Api
 from kepler_train.simulate.prometheus import prometheus_server
@@ -35,8 +40,8 @@ MakeSpec = Callable[..., RunSpec]
 HOUR = 3600_000  # ms
 
 
-def asked(series: int, step: int = 0) -> Asked:
-    return Asked("m", "m", schema("m", []), series, step)
+def metric_download(series: int, step: int = 0) -> MetricDownload:
+    return MetricDownload("m", "m", schema("m", []), series, step)
 
 
 @given(
@@ -48,17 +53,17 @@ def asked(series: int, step: int = 0) -> Asked:
 def test_chunks_follow_each_other_without_gap_or_overlap(
     start: int, length: int, series: int, answers: list[tuple[int, bool]]
 ) -> None:
-    metric, edges = asked(series), [start - 1]
+    metric, edges = metric_download(series), [start - 1]
     said = itertools.chain(answers, itertools.repeat((0, False)))
-    for chunk, (samples, too_long) in zip(chunks(metric, start, start + length), said, strict=False):
+    for chunk, (samples, too_long) in zip(split_window(metric, start, start + length), said, strict=False):
         assert chunk.after == edges[-1] < chunk.until
         edges.append(chunk.until)
         if too_long:
-            metric.was_too_long(chunk.length)
+            metric.shorten(chunk.length)
         else:
-            metric.saw(samples, chunk.length)
-        assert 1 <= metric.length <= LONGEST
-        if chunk.length <= SHORTEST:
+            metric.adapt(samples, chunk.length)
+        assert 1 <= metric.length <= LONGEST_CHUNK
+        if chunk.length <= SHORTEST_CHUNK:
             break  # the rest would be minutes one by one
     else:
         assert edges[-1] == start + length
@@ -66,7 +71,7 @@ def test_chunks_follow_each_other_without_gap_or_overlap(
 
 @given(st.integers(0, 10**13), st.integers(1, 10 * HOUR), st.integers(1, 5 * HOUR), st.integers(0, 6))
 def test_halves_have_the_points_of_the_whole(after: int, length: int, step: int, times: int) -> None:
-    whole = Chunk(asked(1, step), after, after + length)
+    whole = Chunk(metric_download(1, step), after, after + length)
     parts = [whole]
     for _ in range(times):
         parts = [half for part in parts for half in (part.halves(slow=False) or [part])]
@@ -78,27 +83,27 @@ def test_halves_have_the_points_of_the_whole(after: int, length: int, step: int,
 
 
 def test_the_length_of_a_chunk_follows_what_is_found() -> None:
-    metric = asked(1000)
+    metric = metric_download(1000)
     assert metric.length == 250_000  # ms: a scrape per second is allowed for until more is known
-    metric.saw(0, metric.length)  # a gap
+    metric.adapt(0, metric.length)  # a gap
     assert metric.length == 250_000
-    metric.saw(1000 * 250 // 15, metric.length)  # scraped every 15 s, so fifteen times longer, in two steps
+    metric.adapt(1000 * 250 // 15, metric.length)  # scraped every 15 s, so fifteen times longer, in two steps
     assert metric.length == 1_000_000
-    metric.saw(1000 * 1000 // 15, metric.length)
-    assert metric.length == pytest.approx(SAMPLES / 1000 * 15_000, rel=0.001)
-    metric.saw(5 * 1000 * 1000, 1_000_000)  # five scrapes per second: shorter at once, but never below a minute
-    assert metric.length == SHORTEST
+    metric.adapt(1000 * 1000 // 15, metric.length)
+    assert metric.length == pytest.approx(SAMPLES_PER_CHUNK / 1000 * 15_000, rel=0.001)
+    metric.adapt(5 * 1000 * 1000, 1_000_000)  # five scrapes per second: shorter at once, but never below a minute
+    assert metric.length == SHORTEST_CHUNK
 
 
 def test_chunks_with_a_step_stay_below_what_servers_allow() -> None:
-    window = list(chunks(asked(1, step=1000), 0, 30 * HOUR))
+    window = list(split_window(metric_download(1, step=1000), 0, 30 * HOUR))
     assert max(len(range(first, last + 1, 1000)) for first, last in (chunk.points() for chunk in window)) == 10_000
 
 
 def test_requests_become_fewer_once_it_is_known_how_often_is_scraped(
     store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cutting, "SAMPLES", 10_000)
+    monkeypatch.setattr(chunks, "SAMPLES_PER_CHUNK", 10_000)
     with prometheus_server(store) as server:
         figures = query_samples(spec(server.url), tmp_path)
     assert collected(tmp_path) == held(store, [*WANTED, "kepler_node_platform_joules_total"])
@@ -111,7 +116,7 @@ def test_requests_become_fewer_once_it_is_known_how_often_is_scraped(
 def test_an_answer_that_memory_cannot_hold_is_asked_for_in_halves(
     store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect_query, "_MOST_BYTES", 50_000)
+    monkeypatch.setattr(download, "LARGEST_CHUNK", 50_000)
     with prometheus_server(store) as server:
         query_samples(spec(server.url, END - 3 * 3600, END, energy_sources="rapl-sysfs"), tmp_path)
     assert collected(tmp_path) == held(store, WANTED, END - 3 * 3600, END)
@@ -174,7 +179,7 @@ TOO_SLOW = [
 @pytest.mark.parametrize(("status", "body"), TOO_SLOW)
 def test_every_servers_word_for_too_slow_is_understood(status: int, body: bytes) -> None:
     with (
-        stamina.set_testing(True, attempts=2),
+        attempts_at_once(2),
         scripted(lambda _: Reply(body, status)) as server,
         pytest.raises(TooSlow),
     ):
@@ -188,7 +193,7 @@ def test_every_servers_word_for_too_slow_is_understood(status: int, body: bytes)
 def test_what_is_too_large_or_too_slow_for_the_server_is_asked_for_in_halves(
     answer: Answer, store: Store, spec: MakeSpec, tmp_path: Path
 ) -> None:
-    with stamina.set_testing(True, attempts=2), refusing_long_ranges(store, 1_800_000, answer) as server:
+    with attempts_at_once(2), refusing_long_ranges(store, 1_800_000, answer) as server:
         query_samples(spec(server.url, END - 7200, END, energy_sources="rapl-sysfs"), tmp_path)
     assert collected(tmp_path) == held(store, WANTED, END - 7200, END)
 
@@ -223,7 +228,7 @@ def test_a_node_that_is_not_there_is_said(
 
 def test_a_server_that_always_times_out_is_given_up_soon(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
     with (
-        stamina.set_testing(True, attempts=1),
+        attempts_at_once(1),
         refusing_long_ranges(store, 0, Answer(b"", 504)) as server,
         pytest.raises(TryAgain, match="answered 504"),
     ):
@@ -248,7 +253,7 @@ def test_a_label_that_appears_during_the_query_is_not_lost_in_silence(spec: Make
 def test_a_warning_is_said_once_however_often_it_comes(
     spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cutting, "LONGEST", 3_600_000)
+    monkeypatch.setattr(chunks, "LONGEST_CHUNK", 3_600_000)
 
     def answer(request: Request) -> Reply:
         warned = {"status": "success", "warnings": ["a store is out of reach"]}

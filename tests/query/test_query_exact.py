@@ -53,7 +53,7 @@ def real(recording: list[Any], today: list[Any], tmp_path_factory: pytest.TempPa
 def test_every_sample_of_real_prometheus_comes_out_once(
     longest: int, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "LONGEST", longest)
+    monkeypatch.setattr(chunks, "LONGEST_CHUNK", longest)
     figures = query_samples(spec(real, dialect="legacy"), tmp_path)
     expected = held(store, WANTED)
     assert collected(tmp_path) == expected
@@ -89,7 +89,7 @@ def test_one_node_of_two_is_kept_apart(real: str, store: Store, spec: MakeSpec, 
 def test_every_sample_of_current_kepler_comes_out_once(
     longest: int, real: str, today: list[Any], spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "LONGEST", longest)
+    monkeypatch.setattr(chunks, "LONGEST_CHUNK", longest)
     query_samples(spec(real, dialect="current", energy_sources="rapl-sysfs", feature_groups="CPUTime"), tmp_path)
     found = collected(tmp_path)
     assert found.keys() >= {"kepler_node_cpu_joules_total", "kepler_process_cpu_seconds_total"}
@@ -108,7 +108,7 @@ def test_two_dialects_in_one_prometheus_are_a_question_to_the_user(real: str, sp
 def test_with_a_step_each_point_is_the_last_sample_of_the_five_minutes_before(
     step: float, points: int, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "_POINTS", points)  # every 2 s are 14,400 points, more than a server gives at once
+    monkeypatch.setattr(chunks, "POINTS_PER_SERIES", points)  # of 14,400 every 2 s, too many for one answer
     start, end = START + 0.001, END - 0.5  # edges beside the points
     asked = spec(real, start, end, dialect="legacy", nodes="node-0", energy_sources="rapl-sysfs")
     figures = query_samples(asked, tmp_path, step)

@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import stamina
 from hypothesis import given
 from hypothesis import strategies as st
 from known_samples import START, collected, held
-from scripted import Reply, scripted
+from scripted import Reply, attempts_at_once, scripted
 
-from kepler_train.query.refusals import pause_of
+from kepler_train.query.server_errors import requested_pause
 from kepler_train.simulate.faults import SERVER_FAULTS
 from kepler_train.simulate.prometheus import prometheus_server
 from kepler_train.simulate.server import Answer, Server
@@ -41,7 +40,7 @@ def query(kepler_train: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def at_once() -> Iterator[None]:
     """Tries again without waiting."""
-    with stamina.set_testing(True, attempts=4):
+    with attempts_at_once(4):
         yield
 
 
@@ -172,12 +171,12 @@ def test_a_pause_too_long_to_sit_through_is_left_to_the_caller(retry_after: str,
     ],
 )
 def test_a_pause_is_read_as_seconds_or_as_a_date(header: str, seconds: float | None) -> None:
-    assert pause_of(header, datetime(2026, 11, 14, tzinfo=UTC)) == seconds
+    assert requested_pause(header, datetime(2026, 11, 14, tzinfo=UTC)) == seconds
 
 
 @given(st.text())
 def test_any_other_pause_says_nothing_or_a_time_to_wait(header: str) -> None:
-    assert (pause_of(header, datetime(2026, 11, 14, tzinfo=UTC)) or 0) >= 0
+    assert (requested_pause(header, datetime(2026, 11, 14, tzinfo=UTC)) or 0) >= 0
 
 
 def test_a_server_without_a_name_in_the_world_may_be_there_later(query: Run, at_once: None) -> None:

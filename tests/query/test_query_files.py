@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import stamina
 from known_samples import END, START, collected, held
+from scripted import attempts_at_once
 
 from kepler_train.simulate.prometheus import prometheus_server
 from kepler_train.simulate.store import Series, Store
@@ -121,7 +121,7 @@ def test_csv_has_a_file_per_metric_and_a_row_per_sample(
 
 def test_csv_of_a_query_that_fails_is_not_left_behind(query: Run, tmp_path: Path) -> None:
     hour = ["--start-time", "2026-11-14T00:00:00Z", "--interval", "3600"]
-    with stamina.set_testing(True, attempts=1):
+    with attempts_at_once(1):
         assert query("http://127.0.0.1:1", *hour, "--to-csv")[0] == 75
     assert list(tmp_path.iterdir()) == []
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.samples.decoding import Samples
+from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import (
     Series,
     read_series,
@@ -32,9 +32,9 @@ some_labels = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from(
 rows = st.lists(st.tuples(some_labels, st.lists(st.integers(0, 50), min_size=1, max_size=6, unique=True)), max_size=5)
 
 
-def series_of(labels: dict[str, str], times: list[int], doubled: int = 0) -> Samples:
+def series_of(labels: dict[str, str], times: list[int], doubled: int = 0) -> DecodedSeries:
     stamps = np.array(sorted(times), dtype=np.int64)
-    return Samples(labels, stamps, stamps.astype(np.float64), doubled)
+    return DecodedSeries(labels, stamps, stamps.astype(np.float64), doubled)
 
 
 def told(series: list[Series]) -> list[tuple[dict[str, str], list[int], list[float], int]]:

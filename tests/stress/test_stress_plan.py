@@ -17,7 +17,7 @@ from kepler_train.errors import UserError
 from kepler_train.extract.workloads import label_windows
 from kepler_train.samples.schedule import Phase, Schedule, parse_schedule
 from kepler_train.stress.loads import Load, parse_command, parse_job, parse_load, read_loads
-from kepler_train.stress.plan import duration, instance_counts, make_plan, shown, sweep_mhz
+from kepler_train.stress.plan import format_duration, instance_counts, plan_phases, plan_table, sweep_mhz
 
 CPU, VM = Load("cpu", "stress-ng"), Load("vm-rw", "stress-ng", ("--vm-rw-bytes", "4G"))
 MAKE = Load("build", "command", ("make", "all"))
@@ -40,7 +40,7 @@ def test_frequencies_go_from_the_lowest_in_steps_of_800_mhz(lowest: float, highe
 
 
 def test_a_plan_is_loads_by_frequencies_by_instances_between_two_idle_phases():
-    plan = make_plan([CPU, MAKE], [1, 2], [1600, 2400], timeout=20, idle=100, break_seconds=5)
+    plan = plan_phases([CPU, MAKE], [1, 2], [1600, 2400], timeout=20, idle=100, break_seconds=5)
     assert [phase.name for phase in plan.phases] == [
         "idle",
         "cpu x1 @1600MHz",
@@ -54,13 +54,13 @@ def test_a_plan_is_loads_by_frequencies_by_instances_between_two_idle_phases():
     assert plan.seconds_from(0) == 100 + 6 * 20 + 100 + 7 * 5
     assert plan.seconds_from(0, {CPU}) == 100 + 2 * 20 + 100 + 3 * 5  # what is missing takes no time
     assert plan.seconds_from(7) == 100
-    without = make_plan([CPU], [1], [], timeout=20, idle=0, break_seconds=5)
+    without = plan_phases([CPU], [1], [], timeout=20, idle=0, break_seconds=5)
     assert [phase.name for phase in without.phases] == ["cpu x1"]
 
 
 def test_the_table_of_phases_is_aligned_and_ends_with_the_total_time():
-    plan = make_plan([CPU, VM], [1, 16], [], timeout=20, idle=100, break_seconds=5)
-    assert shown(plan, {VM}) == [
+    plan = plan_phases([CPU, VM], [1, 16], [], timeout=20, idle=100, break_seconds=5)
+    assert plan_table(plan, {VM}) == [
         "phase  load   instances  frequency   time",
         "    1  idle           -   as it is  100 s",
         "    2  cpu            1   as it is   20 s",
@@ -76,7 +76,7 @@ def test_the_table_of_phases_is_aligned_and_ends_with_the_total_time():
     ("seconds", "words"), [(0, "0 s"), (59.6, "1 min"), (61, "1 min 1 s"), (3600, "1 h"), (7321, "2 h 2 min")]
 )
 def test_durations_are_as_people_say_them(seconds: float, words: str):
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words
 
 
 @pytest.mark.parametrize(

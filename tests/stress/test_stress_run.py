@@ -248,7 +248,7 @@ def test_when_its_launcher_is_killed_the_load_goes_too_and_the_rest_runs_on(stre
     )
     for started in ("stress-ng-cpu", "sleep"):
         assert eventually(lambda started=started: names_in(tmp_path / "run").count(started) == 2)
-        [launcher] = [pid for pid in running_in(tmp_path / "run") if b"launcher.py" in command_line(pid)]
+        [launcher] = [pid for pid in running_in(tmp_path / "run") if b"stress.launcher import" in command_line(pid)]
         os.kill(launcher, signal.SIGKILL)
         assert eventually(lambda started=started: started not in names_in(tmp_path / "run"))
     words, _ = run.communicate(timeout=30)

@@ -20,7 +20,7 @@ from known_samples import END, START
 from kepler_train.catalog import catalog
 from kepler_train.cli import main
 from kepler_train.errors import DataError
-from kepler_train.samples.exchange import import_json
+from kepler_train.samples.kepler_query_json import import_json
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported

@@ -14,14 +14,14 @@ from kepler_train.machine.spec import MachineSpec
 
 
 def machine_text(machine: MachineSpec) -> str:
-    """The JSON text: the five attributes below `attrs`, where other tools look for them, the rest beside it."""
+    """Return the JSON text: the five attributes below `attrs`, where other tools look for them, the rest beside it."""
     attributes = machine.attributes()
     more = {name: value for name, value in machine.model_dump(exclude_none=True).items() if name not in attributes}
     return json.dumps({"attrs": attributes, "members": []} | more, indent=2) + "\n"
 
 
 def read_machine(path: Path) -> MachineSpec:
-    """A machine spec from a file, with or without `attrs` around its attributes."""
+    """Return the machine spec of a file, with or without `attrs` around its attributes."""
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:

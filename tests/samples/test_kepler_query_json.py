@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.samples import query_file
-from kepler_train.samples.exchange import export_json, import_json
+from kepler_train.samples import kepler_query_reader
+from kepler_train.samples.kepler_query_json import export_json, import_json
 from kepler_train.samples.parquet import metrics_in, read_series, window_of
 
 Content = dict[str, dict[frozenset[tuple[str, str]], list[tuple[int, str]]]]
@@ -90,8 +90,8 @@ def test_every_file_is_read_whatever_its_layout_and_however_little_is_read_at_a_
 ) -> None:
     text = json.dumps(content, ensure_ascii=plain, **layout).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_file, "_BLOCK", block)
-        patch.setattr(query_file, "_LEARN", 2 * block)
+        patch.setattr(kepler_query_reader, "_BLOCK", block)
+        patch.setattr(kepler_query_reader, "_LEARN", 2 * block)
         assert imported(text) == held(text)
 
 
@@ -121,7 +121,7 @@ def test_a_file_that_breaks_off_is_never_a_shorter_file(
 ) -> None:
     text = json.dumps(content, **layout).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_file, "_BLOCK", chance.choice([7, 50, 8_000_000]))
+        patch.setattr(kepler_query_reader, "_BLOCK", chance.choice([7, 50, 8_000_000]))
         for _ in range(6):
             assert imported(text[: chance.randrange(len(text))]) is None
 
@@ -193,7 +193,7 @@ def test_doubled_samples_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_long_file_needs_the_memory_of_a_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_file, "_PART", 100_000)
+    monkeypatch.setattr(kepler_query_reader, "_PART", 100_000)
     one = json.dumps(as_answer({}, [(1_700_000_000_000 + 3000 * n, n / 7) for n in range(1000)]))
     file, out = tmp_path / "query.json", tmp_path / "out"
     out.mkdir()

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
+from pyarrow import csv
 
+from kepler_train.samples.labels import LABEL_COLUMN
 from kepler_train.samples.parquet import TIME, VALUE, metrics_in
 
 TIMESTAMP = "timestamp"
-_LABEL = "label."
 
 
 def write_csv(samples: Path, folder: Path) -> None:
@@ -23,23 +23,25 @@ def write_csv(samples: Path, folder: Path) -> None:
         with pq.ParquetFile(samples / f"{metric}.parquet") as file:
             tables = _tables(file, metric)
             first = next(tables)
-            with pc_csv.CSVWriter(folder / f"{metric}.csv", first.schema) as out:
+            with csv.CSVWriter(folder / f"{metric}.csv", first.schema) as out:
                 out.write_table(first)
                 for table in tables:
                     out.write_table(table)
 
 
 def _tables(file: pq.ParquetFile, metric: str) -> Iterator[pa.Table]:
-    """A row per sample, a row group of the file at a time."""
+    """Yield a table per row group of the file, a row per sample."""
     for number in range(file.num_row_groups):
         rows = file.read_row_group(number).combine_chunks()
-        own = pc.list_parent_indices(rows.column(TIME))
+        row_of_sample = pc.list_parent_indices(rows.column(TIME))
         milliseconds = pc.list_flatten(rows.column(TIME)).cast(pa.int64())
         columns = {TIMESTAMP: pc.divide(milliseconds.cast(pa.float64()), 1000.0)}
         for name in rows.column_names:
-            if name.startswith(_LABEL):
+            if name.startswith(LABEL_COLUMN):
                 # A label may be called as one of our own columns.
-                shown = name.removeprefix(_LABEL)
-                columns[name if shown in (TIMESTAMP, metric) else shown] = rows.column(name).cast(pa.string()).take(own)
+                label = name.removeprefix(LABEL_COLUMN)
+                columns[name if label in (TIMESTAMP, metric) else label] = (
+                    rows.column(name).cast(pa.string()).take(row_of_sample)
+                )
         columns[metric] = pc.list_flatten(rows.column(VALUE))
         yield pa.table(columns)

@@ -1,4 +1,4 @@
-"""Which metrics a run needs, in a dialect of Kepler."""
+"""The metrics that a run needs, in a dialect of Kepler."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from kepler_train.catalog import Dialect, catalog
-from kepler_train.samples.nodes import Labels, Nodes
+from kepler_train.samples.labels import Labels
+from kepler_train.samples.nodes import Nodes
 from kepler_train.spec import RunSpec
 
 _OWN_PREFIX = "kepler_"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The metrics of a run: energy, Kepler's features, features from other exporters, and what names containers.
+class RequiredMetrics:
+    """The metrics of a run: energy, Kepler's features, features of other exporters, and names of containers.
 
-    Of each list of `names` the labels of one metric are wanted, without samples. With a `vm_label`, the machines are
+    Of each list of `names` the labels of one metric are needed, without samples. With a `vm_label`, the machines are
     virtual ones, which that label of their energy names.
     """
 
@@ -29,35 +30,35 @@ class Wanted:
     vm_label: str = ""
 
     def nodes(self, energy: Iterable[Labels]) -> Nodes:
-        """The machines that energy is of."""
+        """Return the machines that energy is of."""
         return Nodes.of_vms(self.vm_label, energy) if self.vm_label else Nodes.of(self.node_label, energy)
 
     def every_node(self, labels: Callable[[str], Sequence[Labels]], *, others: bool) -> Nodes:
-        """The machines that anything is of, by the labels of the series of each metric: energy, or features of Kepler.
+        """Return the machines of any series of energy or of Kepler's features, by the labels of each metric.
 
         With `others`, a target of another exporter that is none of them is a machine of its own.
         """
-        known: list[Labels] = [one for metric in (*self.energy, *self.of_kepler) for one in labels(metric)]
+        known = [series for metric in (*self.energy, *self.of_kepler) for series in labels(metric)]
         exported = {feature.metric for feature in catalog().exporter_features.values()}
         for metric in sorted(self.foreign, key=lambda metric: (metric not in exported, metric)) if others else ():
-            many = labels(metric)
-            placed = {place for own in self.nodes(known).split(many).values() for place in own}
-            known += [one for place, one in enumerate(many) if place not in placed]
+            foreign = labels(metric)
+            placed = {position for positions in self.nodes(known).split(foreign).values() for position in positions}
+            known += [series for position, series in enumerate(foreign) if position not in placed]
         return self.nodes(known)
 
     @property
     def of_kepler(self) -> list[str]:
-        """The metrics of features that Kepler itself exports."""
+        """Return the metrics of features that Kepler itself exports."""
         return [metric for metric in self.features if metric not in self.foreign]
 
     @property
     def metrics(self) -> list[str]:
-        """Every metric to ask for."""
+        """Return every metric to query."""
         return [*self.energy, *self.features]
 
 
-def wanted(spec: RunSpec, name: str) -> Wanted:
-    """What to ask for, for all feature groups and energy sources of the spec at once."""
+def required_metrics(spec: RunSpec, name: str) -> RequiredMetrics:
+    """Return the metrics for all feature groups and energy sources of the spec at once."""
     dialect = catalog().dialect(name)
     energy = {
         metric
@@ -75,30 +76,30 @@ def wanted(spec: RunSpec, name: str) -> Wanted:
     foreign = frozenset(features & (exported | set(spec.thirdparty_metrics)))
     lists = (dialect.names.container, dialect.names.pod) if dialect.names else ()
     names = tuple(tuple(prefixed(metric, spec) for metric in metrics) for metrics in lists)
-    return Wanted(
+    return RequiredMetrics(
         name, dialect.node_label, sorted(energy), sorted(features), foreign, names, vm_label_of(spec, dialect)
     )
 
 
 def energy_metric(spec: RunSpec, dialect: Dialect, component: str) -> str | None:
-    """The metric of the energy of a component: of the node or, in VM training, of virtual machines."""
+    """Return the metric of the energy of a component: of the node or, in VM training, of virtual machines."""
     name = dialect.energy.vm_metric_of(component) if spec.vm_train else dialect.energy.metric_of(component)
     return prefixed(name, spec) if name else None
 
 
 def vm_label_of(spec: RunSpec, dialect: Dialect) -> str:
-    """The label that names virtual machines where their energy is learnt from; else empty."""
+    """Return the label that names virtual machines where their energy is learnt from; else nothing."""
     return dialect.energy.vm_label if spec.vm_train else ""
 
 
 def every_group(third_party: Collection[str]) -> list[str]:
-    """The feature groups that could be asked for: all, less those that need metrics which nobody listed."""
+    """Return the feature groups that can be requested: all, less those that need metrics which nobody listed."""
     groups = catalog().feature_groups
     return [name for name, group in groups.items() if third_party or group.third_party != "required"]
 
 
 def feature_metrics(spec: RunSpec, group: str, dialect: Dialect) -> dict[str, list[str]]:
-    """The metrics of each feature of a group, of which one is enough; none where this dialect has none."""
+    """Return the metrics of each feature of a group; any one is enough, and a dialect may have none."""
     return {
         feature: _metrics_of(spec, feature, dialect)
         for feature in catalog().features_of(group, spec.thirdparty_metrics)
@@ -113,5 +114,5 @@ def _metrics_of(spec: RunSpec, feature: str, dialect: Dialect) -> list[str]:
 
 
 def prefixed(metric: str, spec: RunSpec) -> str:
-    """Kepler's metric name under the prefix that this installation gives it."""
+    """Return Kepler's metric name under the prefix of this installation."""
     return spec.metric_prefix + metric.removeprefix(_OWN_PREFIX)

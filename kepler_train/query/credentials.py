@@ -1,4 +1,4 @@
-"""Who we are to a Prometheus server: token, password, certificates and headers, from the environment or files.
+"""Credentials of a Prometheus server: token, password, certificates and headers, from the environment or files.
 
 | variable | what it names |
 |---|---|
@@ -34,8 +34,8 @@ _SHORTEST_SECRET = 8  # what is shorter, as the name of a tenant, may be a part 
 
 
 @dataclass(frozen=True)
-class Access:
-    """What a request carries; nothing of it is ever shown."""
+class Credentials:
+    """Everything that identifies us to a server; none of it is ever shown."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -44,18 +44,21 @@ class Access:
     certificate: str | tuple[str, str] | None
 
     def authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Add the headers; given to `requests` as its `auth`, it keeps `requests` from looking for a netrc itself."""
+        """Add the headers to a request and return it.
+
+        As `auth` of `requests`, this keeps `requests` from looking for a netrc itself.
+        """
         request.headers.update(self.headers)
         if self.token_file:
             request.headers[_AUTHORIZATION] = f"Bearer {_token(self.token_file)}"
         return request
 
-    def replaced_since(self, request: requests.PreparedRequest) -> bool:
-        """Whether the token is another one than the request carried."""
+    def changed_since(self, request: requests.PreparedRequest) -> bool:
+        """Return whether the token is another one than the request carried."""
         return bool(self.token_file) and request.headers.get(_AUTHORIZATION) != f"Bearer {_token(self.token_file)}"
 
     def without_secrets(self, text: str) -> str:
-        """A text of the server that may repeat what was sent to it."""
+        """Return a text of the server with the secrets replaced that it may repeat."""
         secrets = [part for value in self.headers.values() for part in value.split()]
         if self.token_file:
             secrets.append(_token(self.token_file))
@@ -65,25 +68,25 @@ class Access:
         return text
 
 
-def access_to(url: str) -> Access:
-    """What the environment says on how to reach the server at `url`."""
+def credentials_for(url: str) -> Credentials:
+    """Return the credentials that the environment holds for the server at `url`."""
     headers = _headers()
     token_file = os.environ.get("PROMETHEUS_TOKEN_FILE", "")
-    user = _basic_from_environment()
-    ways = [
+    login = _basic_from_environment()
+    identities = [
         *(["PROMETHEUS_TOKEN_FILE"] if token_file else []),
-        *(["PROMETHEUS_USERNAME"] if user else []),
+        *(["PROMETHEUS_USERNAME"] if login else []),
         *(["the header Authorization"] if _AUTHORIZATION in headers else []),
     ]
-    if len(ways) > 1:
-        raise UserError(f"{' and '.join(ways)} say twice who we are to Prometheus: leave all but one unset.")
-    if not ways:
-        user = _basic_from_netrc(url)
-    if user:
-        headers[_AUTHORIZATION] = "Basic " + base64.b64encode(":".join(user).encode()).decode()
+    if len(identities) > 1:
+        raise UserError(f"{' and '.join(identities)} say twice who we are to Prometheus: leave all but one unset.")
+    if not identities:
+        login = _basic_from_netrc(url)
+    if login:
+        headers[_AUTHORIZATION] = "Basic " + base64.b64encode(":".join(login).encode()).decode()
     if token_file:
         _token(token_file)  # a file that is missing is said now, not at the first request
-    return Access(url, headers, token_file, _authority(url), _certificate())
+    return Credentials(url, headers, token_file, _authority(url), _certificate())
 
 
 def _basic_from_environment() -> tuple[str, str] | None:
@@ -98,7 +101,7 @@ def _basic_from_environment() -> tuple[str, str] | None:
 def _basic_from_netrc(url: str) -> tuple[str, str] | None:
     file = os.environ.get("NETRC") or "~/.netrc"
     if os.environ.get("NETRC"):
-        _readable(file, "NETRC", "password")
+        _content(file, "NETRC", "password")
     try:
         return get_netrc_auth(url, raise_errors=True)
     except NetrcParseError as error:  # its text may quote a password
@@ -115,24 +118,24 @@ def _token(file: str) -> str:
 
 
 def _headers() -> dict[str, str]:
-    """The headers of PROMETHEUS_HEADERS and PROMETHEUS_HEADERS_FILE; messages name headers, never their values."""
-    given: list[tuple[str, str]] = []
+    """Return the headers of PROMETHEUS_HEADERS and …_FILE; messages name headers, never their values."""
+    entries: list[tuple[str, str]] = []
     inline = os.environ.get("PROMETHEUS_HEADERS", "")
     if any(control in inline for control in "\r\n\0"):
         raise UserError("PROMETHEUS_HEADERS has a line break in it: separate headers with ';'.")
-    given += [("PROMETHEUS_HEADERS", part) for part in inline.split(";") if part.strip()]
+    entries += [("PROMETHEUS_HEADERS", part) for part in inline.split(";") if part.strip()]
     if file := os.environ.get("PROMETHEUS_HEADERS_FILE"):
         lines = _text(file, "PROMETHEUS_HEADERS_FILE", "headers").split("\n")
-        given += [(file, line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+        entries += [(file, line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
     headers: dict[str, str] = {}
-    for where, text in given:
+    for origin, text in entries:
         name, colon, value = (part.strip() for part in text.partition(":"))
         if not colon or not _HEADER_NAME.fullmatch(name):
-            raise UserError(f"{where} has a part that is not of the form 'Name: value'.")
+            raise UserError(f"{origin} has a part that is not of the form 'Name: value'.")
         if not _HEADER_VALUE.fullmatch(value):
-            raise UserError(f"The header {name} of {where} is empty or has characters that no header may have.")
+            raise UserError(f"The header {name} of {origin} is empty or has characters that no header may have.")
         if name.lower() in _OUR_OWN_HEADERS:
-            raise UserError(f"The header {name} of {where} is the request's own: leave it out.")
+            raise UserError(f"The header {name} of {origin} is the request's own: leave it out.")
         name = _AUTHORIZATION if name.lower() == _AUTHORIZATION.lower() else name
         if name.lower() in (known.lower() for known in headers):
             raise UserError(f"The header {name} is given twice: leave out one of the two.")
@@ -141,17 +144,17 @@ def _headers() -> dict[str, str]:
 
 
 def _authority(url: str) -> str | bool:
-    """The file of trusted authorities; by default those that the system and `requests` know."""
+    """Return the file of trusted authorities, or True for those that the system and `requests` know."""
     file = os.environ.get("PROMETHEUS_CA_FILE")
     if not file and not url.startswith("https:"):
         return True  # nobody has to be trusted
     if not file:
         # As `requests` looks it up when nothing is said.
-        general = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-        if general and not Path(general).exists():
-            raise UserError(f"There are no certificates at {general} (REQUESTS_CA_BUNDLE).")
-        return general or True
-    _readable(file, "PROMETHEUS_CA_FILE", "certificate")
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+        if bundle and not Path(bundle).exists():
+            raise UserError(f"There are no certificates at {bundle} (REQUESTS_CA_BUNDLE).")
+        return bundle or True
+    _content(file, "PROMETHEUS_CA_FILE", "certificate")
     try:
         ssl.create_default_context(cafile=file)
     except ssl.SSLError:
@@ -165,9 +168,9 @@ def _certificate() -> str | tuple[str, str] | None:
         if key:
             raise UserError("PROMETHEUS_KEY_FILE is set without PROMETHEUS_CERT_FILE: a key needs its certificate.")
         return None
-    _readable(certificate, "PROMETHEUS_CERT_FILE", "certificate")
+    _content(certificate, "PROMETHEUS_CERT_FILE", "certificate")
     if key:
-        _readable(key, "PROMETHEUS_KEY_FILE", "key")
+        _content(key, "PROMETHEUS_KEY_FILE", "key")
     try:
         # An empty pass phrase, so that an encrypted key is refused instead of asked about on the terminal.
         ssl.create_default_context().load_cert_chain(certificate, key, password="")
@@ -179,18 +182,15 @@ def _certificate() -> str | tuple[str, str] | None:
     return (certificate, key) if key else certificate
 
 
-def _text(file: str, variable: str, what: str) -> str:
+def _text(file: str, variable: str, kind: str) -> str:
     try:
-        return Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"The {what} file {file} ({variable}) cannot be read: {error.strerror}.") from None
+        return _content(file, variable, kind).decode()
     except UnicodeDecodeError:
-        raise UserError(f"The {what} file {file} ({variable}) is not text.") from None
+        raise UserError(f"The {kind} file {file} ({variable}) is not text.") from None
 
 
-def _readable(file: str, variable: str, what: str) -> None:
+def _content(file: str, variable: str, kind: str) -> bytes:
     try:
-        with Path(file).open("rb"):
-            return
+        return Path(file).read_bytes()
     except OSError as error:
-        raise UserError(f"The {what} file {file} ({variable}) cannot be read: {error.strerror}.") from None
+        raise UserError(f"The {kind} file {file} ({variable}) cannot be read: {error.strerror}.") from None

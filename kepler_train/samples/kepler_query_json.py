@@ -20,12 +20,12 @@ import numpy as np
 
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError, KeplerTrainError, UserError
+from kepler_train.samples.kepler_query_reader import KeplerQueryReader
+from kepler_train.samples.labels import METRIC_NAME
 from kepler_train.samples.parquet import Series, label_table, metrics_in, schema, series_in_parts, table, writer
-from kepler_train.samples.query_file import QueryFile
 
 # What a metric may be called, and so what a file may be called: never a path.
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,200}")
-_NAME = "__name__"
 _GZIP = b"\x1f\x8b"
 _NO_NUMBERS = {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}
 _LEAST_PLAIN, _LEAST_LARGE = 1e-6, 1e21  # what lies outside is written with an exponent
@@ -35,7 +35,7 @@ def import_json(file: Path, out: Path) -> None:
     """Write the samples of a `kepler_query.json`, plain or packed by gzip, as a Parquet file per metric."""
     try:
         with _opened(file) as source:
-            _import(QueryFile(source), out)
+            _import(KeplerQueryReader(source), out)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError(f"{file} is cut short or not packed by gzip: {error}.") from None
     except OSError as error:
@@ -48,11 +48,11 @@ def import_json(file: Path, out: Path) -> None:
         raise DataError(f"{file} has no samples.")
 
 
-def _import(content: QueryFile, out: Path) -> None:
+def _import(content: KeplerQueryReader, out: Path) -> None:
     for metric, series in content.metrics():
         if not _METRIC.fullmatch(metric):
             raise UserError(f"{metric!r} is not the name of a metric.")
-        columns = schema(metric, {name for labels, _ in series for name in labels} - {_NAME})
+        columns = schema(metric, {name for labels, _ in series for name in labels} - {METRIC_NAME})
         parts = (table(part, columns) for part in content.decoded(series))
         filled = (rows for rows in parts if len(rows))
         first = next(filled, None)
@@ -66,10 +66,10 @@ def _import(content: QueryFile, out: Path) -> None:
 
 
 def _names_containers(metric: str) -> bool:
-    """Whether the labels of a metric are of use without samples, whatever prefix this installation gives it."""
-    known = [dialect.names for dialect in catalog().dialects.values() if dialect.names]
-    names = [name.removeprefix("kepler") for own in known for name in (*own.container, *own.pod)]
-    return metric.endswith(tuple(names))
+    """Return whether the labels of a metric are of use without samples, under any prefix of metrics."""
+    lists = [dialect.names for dialect in catalog().dialects.values() if dialect.names]
+    endings = [name.removeprefix("kepler") for names in lists for name in (*names.container, *names.pod)]
+    return metric.endswith(tuple(endings))
 
 
 @contextmanager
@@ -98,14 +98,14 @@ def export_json(samples: Path, file: Path) -> None:
 
 
 def _write_series(out: TextIO, metric: str, series: Series) -> None:
-    out.write(f'{{"metric": {json.dumps({_NAME: metric, **series.labels})}, "values": [')
+    out.write(f'{{"metric": {json.dumps({METRIC_NAME: metric, **series.labels})}, "values": [')
     times, values = map(_text, series.times.tolist()), map(_text, series.values.tolist())
     out.write(", ".join([f'[{time}, "{value}"]' for time, value in zip(times, values, strict=True)]))
     out.write("]}")
 
 
 def _text(number: float) -> str:
-    """A number as Prometheus prints it: the shortest text that reads back as the same number."""
+    """Return a number as Prometheus prints it: the shortest text that reads back as the same number."""
     text = repr(number)
     if text.endswith(".0"):
         return text[:-2]

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 import requests
-import stamina
-from scripted import Reply, Request, error, scripted
+from scripted import Reply, Request, attempts_at_once, error, scripted
 
 from kepler_train.errors import TryAgain, UserError
 from kepler_train.local.prometheus import PrometheusServer
-from kepler_train.query.access import access_to
+from kepler_train.query.credentials import credentials_for
 from kepler_train.query.prometheus import Prometheus
 
 USER, PASSWORD = "meter", "correct horse"
@@ -31,7 +30,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     for name in (*(f"PROMETHEUS_{name}" for name in names.split()), "NETRC", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    with stamina.set_testing(True, attempts=3):
+    with attempts_at_once(3):
         yield
 
 
@@ -335,6 +334,6 @@ def test_certificates_that_are_missing_matter_only_where_somebody_has_to_be_trus
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.crt")
-    access_to("http://prometheus:9090")
+    credentials_for("http://prometheus:9090")
     with pytest.raises(UserError, match=r"no certificates at /nowhere/ca\.crt"):
-        access_to("https://prometheus:9090")
+        credentials_for("https://prometheus:9090")

@@ -1,4 +1,4 @@
-"""A `kepler_query.json` metric by metric: labels are read, samples are only located until they are asked for.
+"""A streaming reader of `kepler_query.json`: labels are read, samples are only located until they are needed.
 
 So the memory is that of the labels of one metric and of a block of text, however long the file is.
 """
@@ -13,11 +13,12 @@ from typing import Any, BinaryIO
 
 from kepler_train.errors import UserError
 from kepler_train.samples import strict_json
-from kepler_train.samples.decoding import Cut, Labels, Samples, decode_series, parts_of
+from kepler_train.samples.decoding import Cut, DecodedSeries, decode_series, parts_of
+from kepler_train.samples.labels import METRIC_NAME, Labels
 from kepler_train.samples.sample_text import Form, form_of, spans, unfinished
 
 Span = tuple[int, int]  # where the text of samples begins and ends in a file (bytes)
-Located = tuple[Labels, Span | Samples]
+Located = tuple[Labels, Span | DecodedSeries]
 
 _BLOCK = 250_000  # bytes read at a time: memory of that size is used again, more of it is fetched anew by the kernel
 _PART = 8_000_000  # bytes of samples decoded at a time
@@ -28,8 +29,8 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONGEST_WORD = 10
 
 
-class QueryFile:
-    """The series of a file of bytes that can be read to and fro."""
+class KeplerQueryReader:
+    """The metrics of a seekable file of bytes, one after the other."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
@@ -43,7 +44,7 @@ class QueryFile:
         self._json = strict_json.decoder(self._cut)
 
     def metrics(self) -> Iterator[tuple[str, list[Located]]]:
-        """Each metric with its series; ValueError where the text is not JSON."""
+        """Yield each metric with its series; raise ValueError where the text is not JSON."""
         if self._sign() not in ("{", ""):
             raise UserError("This is not a query: a list of series by metric is expected.")
         self._take("{")
@@ -61,23 +62,23 @@ class QueryFile:
                 return self._finish()
             self._take(",")
 
-    def decoded(self, series: list[Located]) -> Iterator[list[Samples]]:
-        """Series with their samples, a part of bounded size at a time."""
-        part: list[Samples | tuple[Labels, bytes]] = []
+    def decoded(self, series: list[Located]) -> Iterator[list[DecodedSeries]]:
+        """Yield series with their samples, a part of bounded size at a time."""
+        part: list[DecodedSeries | tuple[Labels, bytes]] = []
         size = 0
         for labels, where in series:
-            part.append(where if isinstance(where, Samples) else (labels, self._samples(*where)))
-            size += len(where.times) if isinstance(where, Samples) else where[1] - where[0]
+            part.append(where if isinstance(where, DecodedSeries) else (labels, self._samples(*where)))
+            size += len(where.times) if isinstance(where, DecodedSeries) else where[1] - where[0]
             if size > _PART:
                 yield self._decode(part)
                 part, size = [], 0
         if part:
             yield self._decode(part)
 
-    def _decode(self, part: list[Samples | tuple[Labels, bytes]]) -> list[Samples]:
-        texts = [one for one in part if not isinstance(one, Samples)]
+    def _decode(self, part: list[DecodedSeries | tuple[Labels, bytes]]) -> list[DecodedSeries]:
+        texts = [series for series in part if not isinstance(series, DecodedSeries)]
         decoded = decode_series(texts, self._form)
-        return [one if isinstance(one, Samples) else next(decoded) for one in part]
+        return [series if isinstance(series, DecodedSeries) else next(decoded) for series in part]
 
     def _samples(self, first: int, last: int) -> bytes:
         self._source.seek(first)
@@ -87,18 +88,18 @@ class QueryFile:
         if self._sign() not in ("[", ""):
             raise UserError(f"{metric} is not a list of series.")
         self._take("[")
-        found: list[Located] = []
+        located: list[Located] = []
         while self._sign() != "]":
-            if found:
+            if located:
                 self._take(",")
             labels, samples = parts_of(self._value())
-            labels = {"__name__": metric, **labels}
+            labels = {METRIC_NAME: metric, **labels}
             if isinstance(samples, Cut):
-                found.append((labels, self._spans.pop(samples.number)))
+                located.append((labels, self._spans.pop(samples.number)))
             else:
-                found += [(labels, one) for one in decode_series([(labels, samples)], None)]
+                located += [(labels, series) for series in decode_series([(labels, samples)], None)]
         self._take("]")
-        return found
+        return located
 
     def _finish(self) -> None:
         self._take("}")
@@ -113,14 +114,14 @@ class QueryFile:
         self._next += 1
 
     def _sign(self) -> str:
-        """The next sign that is no blank; nothing at the end."""
+        """Return the next character that is no blank; nothing at the end."""
         while True:
             self._next = _BLANKS.match(self._text, self._next).end()  # type: ignore[union-attr]
             if self._next < len(self._text) or not self._more():
                 return self._text[self._next : self._next + 1]
 
     def _value(self) -> Any:
-        """The next value, for which more is read as long as it may only be cut short."""
+        """Return the next value; more is read as long as it may only be cut short."""
         self._sign()
         while True:
             met = self._met
@@ -141,7 +142,7 @@ class QueryFile:
         return Cut(self._met - 1)
 
     def _more(self) -> bool:
-        """Read on, at least as much again as is waiting, so that long values are not looked at time and again."""
+        """Read on, at least as much again as is pending, so that long values are not parsed time and again."""
         if self._ended:
             return False
         size = max(_BLOCK, len(self._held), len(self._text) - self._next)
@@ -160,13 +161,13 @@ class QueryFile:
         return True
 
     def _without_samples(self, text: bytes) -> tuple[bytes, int]:
-        """The text with NaN for samples, and how much of it could be looked through."""
-        kept, done = [], 0
+        """Return the text with NaN for samples, and how much of it could be searched."""
+        rest, done = [], 0
         if self._form is not None:
             for first, last in spans(text, self._form, ended=self._ended):
-                kept.append(text[done : first - self._form.brackets])
+                rest.append(text[done : first - self._form.brackets])
                 self._spans[self._cuts] = self._at + first, self._at + last
                 self._cuts += 1
                 done = last + len(self._form.end)
         end = len(text) if self._ended or self._form is None else unfinished(text, self._form, done)
-        return b"NaN".join([*kept, text[done:end]]), end
+        return b"NaN".join([*rest, text[done:end]]), end

@@ -1,4 +1,4 @@
-"""How the CPUs were before their frequency was held: on disk before the first change, so that a kill loses nothing."""
+"""The frequency limits of CPUs before a stress run, on disk before the first change, so that a kill loses nothing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Limits(BaseModel):
     max_khz: int = Field(gt=0)
 
 
-class Remembered(BaseModel):
-    """The limits of the CPUs by name; CPUs that share theirs are there once."""
+class SavedLimits(BaseModel):
+    """The limits of the CPUs by name; CPUs that share theirs are listed once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,12 +38,12 @@ class Remembered(BaseModel):
 
     @classmethod
     def of(cls, cpus: dict[str, Limits]) -> Self:
-        """The limits as they are in this life of the kernel."""
+        """Return the limits with the mark of this boot."""
         return cls(boot=_boot(), cpus=cpus)
 
 
-def remember(folder: Path, content: Remembered) -> None:
-    """Write, and be sure that it is on disk."""
+def save_limits(folder: Path, content: SavedLimits) -> None:
+    """Write the limits, and be sure that they are on disk."""
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f"{_FILE}.new"
     with draft.open("w", encoding="utf-8") as file:
@@ -54,11 +54,11 @@ def remember(folder: Path, content: Remembered) -> None:
     _sync(folder)
 
 
-def recall(folder: Path) -> Remembered | None:
-    """What is remembered, if anything is held; the kernel itself put back what an earlier life of it had."""
+def load_limits(folder: Path) -> SavedLimits | None:
+    """Return the saved limits; None when nothing is held, or the machine has been restarted since."""
     file = folder / _FILE
     try:
-        kept = Remembered.model_validate_json(file.read_bytes())
+        saved = SavedLimits.model_validate_json(file.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
@@ -67,14 +67,14 @@ def recall(folder: Path) -> Remembered | None:
             f"The CPU frequencies before an earlier stress run are in {file}, which cannot be read ({detail}): set"
             " the frequencies by hand and remove the file."
         ) from None
-    if kept.boot != _boot():
-        forget(folder)
+    if saved.boot != _boot():
+        delete_limits(folder)
         return None
-    return kept
+    return saved
 
 
-def forget(folder: Path) -> None:
-    """Nothing is held any more."""
+def delete_limits(folder: Path) -> None:
+    """Delete the saved limits: nothing is held any more."""
     (folder / _FILE).unlink(missing_ok=True)
     _sync(folder)
 
