@@ -1,4 +1,4 @@
-"""Trainers that fail while others go on without them: each is named once, with the reason of the first time."""
+"""Trainers that fail while `auto` goes on without them: each is named once, with its first reason."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from kepler_train.errors import KeplerTrainError
 from kepler_train.events import warn
 
 
-class LeftOut:
-    """What failed in all fits of one model, of every component and fold."""
+class TrainerFailures:
+    """The trainers that failed in any fit of one model, with every component and fold."""
 
     def __init__(self) -> None:
         self.reasons: dict[str, str] = {}
         self._lock = threading.Lock()  # folds may be fitted at once
 
     def add(self, name: str, component: str, error: BaseException) -> None:
-        """Note a trainer that fails, and say so the first time: it fails in every fold, mostly, and for one reason."""
+        """Record a trainer that fails, and warn the first time: it mostly fails in every fold, for one reason."""
         sentence = " ".join(str(error).split())
         reason = sentence if isinstance(error, KeplerTrainError) else f"{type(error).__name__}: {sentence}"
         with self._lock:
