@@ -30,6 +30,12 @@ PARAMETERS: dict[Law, tuple[str, ...]] = {
     "logistic": ("a", "x0", "k", "c"),
     "exponential": ("a", "b", "c"),
 }
+# Operators of the graph of each shape, with their inputs and output.
+_SHAPES: dict[Law, list[tuple[str, ...]]] = {
+    "logarithmic": [("Mul", "b", "x", "bx"), ("Add", "bx", "one", "inside"), ("Log", "inside", "shape")],
+    "logistic": [("Sub", "x", "x0", "beyond"), ("Mul", "k", "beyond", "kx"), ("Sigmoid", "kx", "shape")],
+    "exponential": [("Mul", "b", "x", "bx"), ("Exp", "bx", "shape")],
+}
 # e^600 is a float64, and far from any power; e^710 is infinite.
 _MAX_EXPONENT = 600.0
 
@@ -84,18 +90,9 @@ class CurveModel(ComponentModel):
         numbers = dict(zip(PARAMETERS[self.law], self.parameters, strict=True)) | {"scale": self.scale}
         if self.law == "logarithmic":
             numbers["one"] = 1.0
-            shape = [node("Mul", "b", "x", "bx"), node("Add", "bx", "one", "inside"), node("Log", "inside", "shape")]
-        elif self.law == "logistic":
-            shape = [
-                node("Sub", "x", "x0", "beyond"),
-                node("Mul", "k", "beyond", "kx"),
-                node("Sigmoid", "kx", "shape"),
-            ]
-        else:
-            shape = [node("Mul", "b", "x", "bx"), node("Exp", "bx", "shape")]
         nodes = [
             node("Div", INPUT, "scale", "x"),
-            *shape,
+            *(node(*names) for names in _SHAPES[self.law]),
             node("Mul", "a", "shape", "rise"),
             node("Add", "rise", "c", "watts"),
             node("Relu", "watts", OUTPUT),

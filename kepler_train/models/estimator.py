@@ -15,14 +15,15 @@ from kepler_train.errors import UserError
 from kepler_train.models import graphs
 from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Watts
 from kepler_train.models.estimator_graphs import estimator_graph
-from kepler_train.models.kernel_sum import gaussian_sum
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+    from sklearn.svm import SVR
 
 # Beyond the estimators of scikit-learn and the arrays of numpy, which skops trusts itself: parts of estimators.
 TRUSTED = ("sklearn.metrics._dist_metrics.EuclideanDistance64", "sklearn.neighbors._kd_tree.KDTree")
 _SCHEMA = "schema.json"
+_KERNEL_ROWS = 100  # at a time, so that the kernel matrix stays in the cache
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,27 @@ def _raw_prediction(estimator: Any, X: Matrix) -> Any:
         return np.zeros(0)
     with config_context(assume_finite=True, skip_parameter_validation=True):  # each step would check again
         if isinstance(estimator, Pipeline) and type(estimator[-1]) is SVR and estimator[-1].kernel == "rbf":
-            return gaussian_sum(estimator[-1], estimator[:-1].transform(X))
+            return _kernel_sum(estimator[-1], estimator[:-1].transform(X))
         return estimator.predict(X)
+
+
+def _kernel_sum(svr: SVR, X: Matrix) -> Watts:
+    """Return Σ_s α_s·e^(−γ‖x − s‖²) + b (W) for every row x, with the support vectors s.
+
+    With ‖x − s‖² = ‖x‖² − 2·x·s + ‖s‖², the exponents are one product of (x, ‖x‖², 1) and (2γ·s, −γ, −γ‖s‖²).
+    Exponentials in float32 differ by 2·10⁻⁵ W. For 2,400 rows this takes a fifteenth of the CPU time of `SVR.predict`,
+    and a third of that of scikit-learn's `rbf_kernel`.
+    """
+    vectors, weights = svr.support_vectors_, svr.dual_coef_[0].astype(np.float32)
+    ones = np.ones((len(vectors), 1))
+    right = svr._gamma * np.hstack([2 * vectors, -ones, -(vectors**2).sum(axis=1, keepdims=True)]).T
+    power = np.empty(len(X))
+    for start in range(0, len(X), _KERNEL_ROWS):
+        rows = X[start : start + _KERNEL_ROWS]
+        left = np.hstack([rows, (rows**2).sum(axis=1, keepdims=True), np.ones((len(rows), 1))])
+        kernel = (left @ right).astype(np.float32)
+        power[start : start + _KERNEL_ROWS] = np.exp(kernel, out=kernel) @ weights
+    return power + float(svr.intercept_[0])
 
 
 def _stored_only(file: Path) -> bytes:

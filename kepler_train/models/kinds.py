@@ -10,11 +10,11 @@ from kepler_train.models.component import ComponentModel
 
 # Names in files never change. A class is imported when a model of its kind is read.
 KINDS = {
-    "blend": "kepler_train.models.sum_ensemble:SumEnsemble",
+    "blend": "kepler_train.models.ensemble:SumEnsemble",
     "curve": "kepler_train.models.curve:CurveModel",
     "estimator": "kepler_train.models.estimator:EstimatorModel",
     "linear": "kepler_train.models.linear:LinearModel",
-    "middle": "kepler_train.models.median_ensemble:MedianEnsemble",
+    "middle": "kepler_train.models.ensemble:MedianEnsemble",
     "terms": "kepler_train.models.ramps:RampModel",
     "trees": "kepler_train.models.trees:TreesModel",
 }

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kepler_train.models.graphs import INPUT, ML, OUTPUT, NoGraph, graph_model, node
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, ModelProto
+    from onnx import ModelProto
 
 # Objectives of XGBoost whose prediction is the sum of the leaves.
 _SUMS = {"reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"}
@@ -37,6 +37,8 @@ class Trees:
 
     def graph(self, features: int) -> ModelProto:
         """Return the graph of the sum of the trees, not clipped."""
+        from onnx import helper
+
         tree_ids = np.repeat(np.arange(len(self.sizes)), self.sizes)
         node_ids = np.concatenate([np.arange(size) for size in self.sizes])
         leaves = self.left < 0
@@ -55,25 +57,8 @@ class Trees:
             "target_weights": self.leaf[leaves],
             "base_values": np.array([self.base], dtype=np.float32),
         }
-        ensemble.attribute.extend(_attribute(name, values) for name, values in attributes.items())
+        ensemble.attribute.extend(helper.make_attribute(name, values.tolist()) for name, values in attributes.items())
         return graph_model([ensemble], [], features)
-
-
-def _attribute(name: str, values: npt.NDArray[Any]) -> AttributeProto:
-    """Return an attribute of many numbers; onnx.helper checks each of them twice."""
-    from onnx import AttributeProto
-
-    attribute = AttributeProto(name=name)
-    if values.dtype.kind == "f":
-        attribute.type = AttributeProto.FLOATS
-        attribute.floats.extend(values.tolist())
-    elif values.dtype.kind == "S":
-        attribute.type = AttributeProto.STRINGS
-        attribute.strings.extend(values.tolist())
-    else:
-        attribute.type = AttributeProto.INTS
-        attribute.ints.extend(values.tolist())
-    return attribute
 
 
 def booster_graph(content: bytes, features: int) -> ModelProto:

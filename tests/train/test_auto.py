@@ -13,15 +13,12 @@ from fitting import training_rows
 from simulated_rows import COUNTERS, simulated_rows
 
 from kepler_train.errors import UserError
-from kepler_train.models import member
+from kepler_train.models import ensemble
+from kepler_train.models.ensemble import MedianEnsemble, Member, SumEnsemble
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.models.linear import LinearModel
-from kepler_train.models.median_ensemble import MedianEnsemble
-from kepler_train.models.member import Member
-from kepler_train.models.sum_ensemble import SumEnsemble
-from kepler_train.train.failures import TrainerFailures
 from kepler_train.train.trainers import auto as auto_module
-from kepler_train.train.trainers.auto import AutoTrainer, folds, rank_trainers
+from kepler_train.train.trainers.auto import AutoTrainer, TrainerFailures, folds, rank_trainers
 from kepler_train.train.training_set import training_set
 
 FEW = {
@@ -257,7 +254,7 @@ def test_a_part_that_is_cut_short_or_unpacks_without_end_is_refused(
     with pytest.raises(UserError, match="cut short or too large"):
         SumEnsemble.load(file, 1)
     file.write_text(json.dumps(whole))
-    monkeypatch.setattr(member, "_MAX_BYTES", 10)  # bytes
+    monkeypatch.setattr(ensemble, "_MAX_BYTES", 10)  # bytes
     with pytest.raises(UserError, match="cut short or too large"):
         SumEnsemble.load(file, 1)
 

@@ -7,6 +7,7 @@ them has seen, because their errors differ there.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +17,34 @@ import numpy.typing as npt
 
 from kepler_train.catalog import catalog
 from kepler_train.catalog.own_trainers import own_trainers
-from kepler_train.errors import DataError, UserError
+from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.evaluate.protocols import GAP
+from kepler_train.events import warn
 from kepler_train.models import ComponentModel, SubsetModel
-from kepler_train.models.median_ensemble import MedianEnsemble
-from kepler_train.models.member import Member, read_members
+from kepler_train.models.ensemble import MedianEnsemble, Member, read_members
 from kepler_train.samples.schedule import IDLE
-from kepler_train.train.failures import TrainerFailures
 from kepler_train.train.methods.subsample import subsample
 from kepler_train.train.trainer import TRAINERS, Trainer, trainer
 from kepler_train.train.trainers.linear import LinearRegressionTrainer
 from kepler_train.train.training_set import TrainingSet
+
+
+class TrainerFailures:
+    """The trainers that failed in any fit of one model, with every component and fold."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, str] = {}
+        self._lock = threading.Lock()  # folds may be fitted at once
+
+    def add(self, name: str, component: str, error: BaseException) -> None:
+        """Record a trainer that fails, and warn the first time: it mostly fails in every fold, for one reason."""
+        sentence = " ".join(str(error).split())
+        reason = sentence if isinstance(error, KeplerTrainError) else f"{type(error).__name__}: {sentence}"
+        with self._lock:
+            first = name not in self.reasons
+            self.reasons.setdefault(name, reason.rstrip(".: "))
+        if first:
+            warn(f"auto: {name} fails and is left out, for {component} at least: {self.reasons[name]}")
 
 
 class AutoTrainer(Trainer):

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel
-from kepler_train.models.member import Member
-from kepler_train.models.sum_ensemble import SumEnsemble
+from kepler_train.models.ensemble import Member, SumEnsemble
 from kepler_train.train.methods.randomised_trees import randomised_trees
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.trainers.piecewise_linear import fit_piecewise_linear

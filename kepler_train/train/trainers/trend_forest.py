@@ -6,9 +6,8 @@ import numpy as np
 
 from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel
-from kepler_train.models.member import Member
+from kepler_train.models.ensemble import Member, SumEnsemble
 from kepler_train.models.ramps import RampModel
-from kepler_train.models.sum_ensemble import SumEnsemble
 from kepler_train.train.methods.randomised_trees import forest_of_power
 from kepler_train.train.methods.scaling import max_scale
 from kepler_train.train.trainer import Trainer
