@@ -4,8 +4,8 @@ from kepler_train.models.artifact import load_model, save_model
 from kepler_train.models.component import ComponentModel, Matrix, Watts
 from kepler_train.models.curve import CurveModel
 from kepler_train.models.estimator import EstimatorModel
+from kepler_train.models.fitted import Fitted, SubsetModel
 from kepler_train.models.linear import LinearModel
-from kepler_train.models.narrow import Fitted, NarrowModel
 from kepler_train.models.power import PowerModel
 from kepler_train.models.trees import TreesModel
 
@@ -16,8 +16,8 @@ __all__ = [
     "Fitted",
     "LinearModel",
     "Matrix",
-    "NarrowModel",
     "PowerModel",
+    "SubsetModel",
     "TreesModel",
     "Watts",
     "load_model",

@@ -23,9 +23,9 @@ from kepler_train.errors import UserError
 from kepler_train.events import warn
 from kepler_train.models.archive import opened
 from kepler_train.models.files import DETAILS, GRAPH, METADATA, WEIGHTS, read_json, write_json
+from kepler_train.models.fitted import Fitted
 from kepler_train.models.graphs import NoGraph
 from kepler_train.models.kinds import load_component
-from kepler_train.models.narrow import Fitted
 from kepler_train.models.parity import check_parity
 from kepler_train.models.power import PowerModel
 from kepler_train.models.sums import check_sums, write_sums

@@ -1,9 +1,10 @@
-"""A model of one component: features in, watts out."""
+"""The model of one component: features in, watts out."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,30 +13,39 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 Matrix = npt.NDArray[np.float64]  # a row per window, a column per feature, unscaled (1/s)
-Watts = npt.NDArray[np.float64]
-# What clients of other tools call the ways to read a model; what they do not know is kepler-train's own.
+Vector = npt.NDArray[np.float64]  # a number per feature or per row, in any unit
+Watts = npt.NDArray[np.float64]  # power (W) per row
+# How clients of other tools read a model; `kepler-train` is what only we read.
 ModelClass = Literal["scikit", "curvefit", "xgboost", "kepler-train"]
 
 
-class ComponentModel(Protocol):
-    """What every kind of model can do."""
+class ComponentModel(ABC):
+    """The base class of all kinds of models."""
 
-    kind: ClassVar[str]  # the name in `kinds` that its file is read by
-    suffix: ClassVar[str]  # of its file
-    model_class: ClassVar[ModelClass]
+    kind: ClassVar[str]  # its name in the files of a model, see `kinds`
+    suffix: ClassVar[str] = ".json"  # of its file
+    model_class: ClassVar[ModelClass] = "kepler-train"
 
+    @abstractmethod
     def predict(self, X: Matrix) -> Watts:
-        """Power (W) of every row."""
+        """Return the power (W) of every row."""
 
+    @abstractmethod
     def save(self, file: Path) -> None:
-        """Write the model; loading it gives the same predictions and runs no code."""
+        """Write the model to its file."""
 
     @classmethod
+    @abstractmethod
     def load(cls, file: Path, features: int) -> Self:
-        """Read what `save` wrote for so many features; refuse anything else in one sentence."""
+        """Return the model that `save` wrote, without running code from the file.
 
-    def weights(self, features: list[str]) -> dict[str, Any] | None:
-        """The entry of Kepler's weight file for this component; None when Kepler has no such model."""
+        Refuse a file of anything else than a model of that many features, in one sentence.
+        """
 
+    def weights(self, features: list[str]) -> dict[str, Any] | None:  # noqa: ARG002
+        """Return the component's entry in Kepler's weight file; None where Kepler has no such model."""
+        return None
+
+    @abstractmethod
     def graph(self, features: int) -> ModelProto:
-        """The model as an ONNX graph (see `graphs`); NoGraph says why where there is none."""
+        """Return the model as an ONNX graph (see `graphs`), or raise NoGraph with the reason."""

@@ -17,20 +17,31 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from kepler_train.errors import UserError
-from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Vector, Watts
+from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, node
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 Law = Literal["logarithmic", "logistic", "exponential"]
-# Kepler panics when a curve has another number of parameters.
-PARAMETERS: dict[Law, int] = {"logarithmic": 3, "logistic": 4, "exponential": 3}
-# e^600 is a number, and far from any power; e^710 is none.
-_LARGEST_EXPONENT = 600.0
+# What the graph calls the parameters: power = a · shape(x) + c. Kepler panics at another number of parameters.
+PARAMETERS: dict[Law, tuple[str, ...]] = {
+    "logarithmic": ("a", "b", "c"),
+    "logistic": ("a", "x0", "k", "c"),
+    "exponential": ("a", "b", "c"),
+}
+# Operators of the graph of each shape, with their inputs and output.
+_SHAPES: dict[Law, list[tuple[str, ...]]] = {
+    "logarithmic": [("Mul", "b", "x", "bx"), ("Add", "bx", "one", "inside"), ("Log", "inside", "shape")],
+    "logistic": [("Sub", "x", "x0", "beyond"), ("Mul", "k", "beyond", "kx"), ("Sigmoid", "kx", "shape")],
+    "exponential": [("Mul", "b", "x", "bx"), ("Exp", "bx", "shape")],
+}
+# e^600 is a float64, and far from any power; e^710 is infinite.
+_MAX_EXPONENT = 600.0
 
 
 @dataclass(frozen=True)
-class CurveModel:
+class CurveModel(ComponentModel):
     """A law, its parameters, and the scale (1/s) of its one feature."""
 
     law: Law
@@ -38,12 +49,11 @@ class CurveModel:
     scale: float
 
     kind: ClassVar[str] = "curve"
-    suffix: ClassVar[str] = ".json"
     model_class: ClassVar[ModelClass] = "curvefit"
 
     def predict(self, X: Matrix) -> Watts:
-        """Power (W) of every row."""
-        return np.maximum(_watts(self.law, self.parameters, X[:, 0] / self.scale), 0.0)
+        """Return the power (W) of every row."""
+        return np.maximum(_power(self.law, self.parameters, X[:, 0] / self.scale), 0.0)
 
     def save(self, file: Path) -> None:
         """Write law, parameters and scale as JSON."""
@@ -52,13 +62,13 @@ class CurveModel:
 
     @classmethod
     def load(cls, file: Path, features: int) -> CurveModel:
-        """Read what `save` wrote; a curve has one feature."""
+        """Return the curve that `save` wrote; refuse more than one feature."""
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             model = cls(content["law"], tuple(float(value) for value in content["parameters"]), float(content["scale"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{file} is not a curve: {error}.") from None
-        known = PARAMETERS.get(model.law) == len(model.parameters)
+        known = len(PARAMETERS.get(model.law, ())) == len(model.parameters) > 0
         if not known or not np.isfinite([*model.parameters, model.scale]).all() or model.scale <= 0:
             raise UserError(f"{file} is not a curve: its law, its parameters or its scale are none.")
         if features != 1:
@@ -66,7 +76,7 @@ class CurveModel:
         return model
 
     def weights(self, features: list[str]) -> dict[str, Any]:
-        """The entry of Kepler's weight file for this component."""
+        """Return the component's entry in Kepler's weight file."""
         return {
             "All_Weights": {
                 "Categorical_Variables": {},
@@ -76,45 +86,26 @@ class CurveModel:
         }
 
     def graph(self, features: int) -> ModelProto:
-        """The formula of the law, at least 0 W: float32 may round a little below."""
-        from onnx import helper
-
-        from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model
-
-        def node(kind: str, *names: str) -> Any:
-            return helper.make_node(kind, list(names[:-1]), [names[-1]])
-
-        values = dict(zip(_NAMES[self.law], self.parameters, strict=True)) | {"scale": self.scale}
-        nodes = [node("Div", INPUT, "scale", "x")]
+        """Return the formula of the law, at least 0 W: float32 may round a little below."""
+        numbers = dict(zip(PARAMETERS[self.law], self.parameters, strict=True)) | {"scale": self.scale}
         if self.law == "logarithmic":
-            values["one"] = 1.0
-            nodes += [node("Mul", "b", "x", "bx"), node("Add", "bx", "one", "inside"), node("Log", "inside", "shape")]
-        elif self.law == "logistic":
-            nodes += [
-                node("Sub", "x", "x0", "beyond"),
-                node("Mul", "k", "beyond", "kx"),
-                node("Sigmoid", "kx", "shape"),
-            ]
-        else:
-            nodes += [node("Mul", "b", "x", "bx"), node("Exp", "bx", "shape")]
-        nodes += [node("Mul", "a", "shape", "rise"), node("Add", "rise", "c", "watts"), node("Relu", "watts", OUTPUT)]
-        return graph_model(nodes, [constant(name, [value]) for name, value in values.items()], features)
+            numbers["one"] = 1.0
+        nodes = [
+            node("Div", INPUT, "scale", "x"),
+            *(node(*names) for names in _SHAPES[self.law]),
+            node("Mul", "a", "shape", "rise"),
+            node("Add", "rise", "c", "watts"),
+            node("Relu", "watts", OUTPUT),
+        ]
+        return graph_model(nodes, [constant(name, [value]) for name, value in numbers.items()], features)
 
 
-# What the graph calls the parameters: a is the factor of the shape, c what is added to it.
-_NAMES: dict[Law, tuple[str, ...]] = {
-    "logarithmic": ("a", "b", "c"),
-    "logistic": ("a", "x0", "k", "c"),
-    "exponential": ("a", "b", "c"),
-}
-
-
-def _watts(law: Law, parameters: tuple[float, ...], x: Watts) -> Watts:
+def _power(law: Law, parameters: tuple[float, ...], x: Vector) -> Watts:
     if law == "logistic":
-        height, middle, steepness, offset = parameters
-        exponent = np.minimum(-steepness * (x - middle), _LARGEST_EXPONENT)
+        height, midpoint, steepness, offset = parameters
+        exponent = np.minimum(-steepness * (x - midpoint), _MAX_EXPONENT)
         return np.asarray(height / (1 + np.exp(exponent)) + offset)
     a, b, c = parameters
     if law == "logarithmic":
         return np.asarray(a * np.log(b * x + 1) + c)
-    return np.asarray(a * np.exp(np.minimum(b * x, _LARGEST_EXPONENT)) + c)
+    return np.asarray(a * np.exp(np.minimum(b * x, _MAX_EXPONENT)) + c)

@@ -1,4 +1,4 @@
-"""ONNX graphs of models of one component: features of a row in, watts out.
+"""ONNX graphs of the models of one component: features of a row in, watts out.
 
 Every graph has the float32 input `X` (rows × features, 1/s) and the float32 output `power` (rows × 1, W).
 """
@@ -6,7 +6,7 @@ Every graph has the float32 input `X` (rows × features, 1/s) and the float32 ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ class NoGraph(Exception):
 
 
 def graph_model(nodes: Sequence[NodeProto], initializers: Sequence[TensorProto], features: int) -> ModelProto:
-    """A model of these nodes, which read `X` and make `power`."""
+    """Return a model of these nodes, which read `X` and compute `power`."""
     from onnx import TensorProto, helper
 
     graph = helper.make_graph(
@@ -39,39 +39,41 @@ def graph_model(nodes: Sequence[NodeProto], initializers: Sequence[TensorProto],
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="kepler-train")
 
 
+def node(operator: str, *names: str, outputs: int = 1, **attributes: Any) -> NodeProto:
+    """Return a node; of the names the last are its outputs, the others its inputs."""
+    from onnx import helper
+
+    return helper.make_node(operator, names[:-outputs], names[-outputs:], **attributes)
+
+
 def constant(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float32) -> TensorProto:
-    """Numbers that nodes read by that name; indices are np.int64."""
+    """Return numbers that nodes read by that name; indices are np.int64."""
     from onnx import numpy_helper
 
     return numpy_helper.from_array(np.asarray(values, dtype=dtype), name)
 
 
 def clipped(model: ModelProto) -> ModelProto:
-    """A graph of max(0, power)."""
-    from onnx import helper
-
+    """Return the graph of max(0, power)."""
     features = model.graph.input[0].type.tensor_type.shape.dim[1].dim_value
-    return composed([model], [helper.make_node("Relu", ["power0"], [OUTPUT])], [], features)
+    return composed([model], [node("Relu", "power0", OUTPUT)], [], features)
 
 
-def joined(
+def weighted_sum(
     models: Sequence[ModelProto],
     weights: Sequence[float],
     features: int,
     bias: float = 0.0,
     columns: Sequence[Sequence[int]] | None = None,
 ) -> ModelProto:
-    """The sum bias + Σ weight · power of several graphs; `columns` are those of `X` that each of them looks at."""
-    from onnx import helper
-
-    # 0 for every row, so that a sum of nothing has as many rows as any.
-    nodes = [helper.make_node("MatMul", [INPUT, "zeros"], ["nothing"])]
+    """Return the graph of bias + Σ weight · power; `columns` are those of `X` that each model reads."""
+    # 0 for every row, so that a sum of no models has a value per row too.
+    nodes = [node("MatMul", INPUT, "zeros", "nothing")]
     constants = [constant("zeros", np.zeros((features, 1))), constant("bias", [bias])]
     for number, weight in enumerate(weights):
-        nodes.append(helper.make_node("Mul", [f"power{number}", f"weight{number}"], [f"part{number}"]))
+        nodes.append(node("Mul", f"power{number}", f"weight{number}", f"part{number}"))
         constants.append(constant(f"weight{number}", [weight]))
-    parts = [f"part{number}" for number in range(len(weights))]
-    nodes.append(helper.make_node("Sum", [*parts, "nothing", "bias"], [OUTPUT]))
+    nodes.append(node("Sum", *(f"part{number}" for number in range(len(weights))), "nothing", "bias", OUTPUT))
     return composed(models, nodes, constants, features, columns)
 
 
@@ -82,26 +84,26 @@ def composed(
     features: int,
     columns: Sequence[Sequence[int]] | None = None,
 ) -> ModelProto:
-    """Several graphs side by side, and nodes that make `power` of theirs, which are called `power0`, `power1`, ….
+    """Return several graphs side by side, and `nodes` that compute `power` from their `power0`, `power1`, ….
 
-    The nodes may read `X` too. `columns` are those of `X` that each graph looks at; without it all look at all.
+    The nodes may read `X` too. `columns` are those of `X` that each graph reads; without it, all read all.
     """
-    from onnx import NodeProto, TensorProto, helper
+    from onnx import NodeProto, TensorProto
 
-    inside: list[NodeProto] = []
-    numbers: list[TensorProto] = []
+    inner_nodes: list[NodeProto] = []
+    constants: list[TensorProto] = []
     for index, model in enumerate(models):
-        own = {INPUT: INPUT, OUTPUT: f"power{index}", "": ""}
+        renamed = {INPUT: INPUT, OUTPUT: f"power{index}", "": ""}
         if columns is not None:
-            own[INPUT] = f"X{index}"
-            numbers.append(constant(f"columns{index}", columns[index], np.int64))
-            inside.append(helper.make_node("Gather", [INPUT, f"columns{index}"], [f"X{index}"], axis=1))
+            renamed[INPUT] = f"X{index}"
+            constants.append(constant(f"columns{index}", columns[index], np.int64))
+            inner_nodes.append(node("Gather", INPUT, f"columns{index}", f"X{index}", axis=1))
         for tensor in model.graph.initializer:
-            numbers.append(TensorProto.FromString(tensor.SerializeToString()))
-            numbers[-1].name = own.setdefault(tensor.name, f"{index}/{tensor.name}")
-        for node in model.graph.node:
-            inside.append(NodeProto.FromString(node.SerializeToString()))
-            inside[-1].name = f"{index}/{node.name}" if node.name else ""
-            for names in (inside[-1].input, inside[-1].output):
-                names[:] = [own.setdefault(name, f"{index}/{name}") for name in names]
-    return graph_model([*inside, *nodes], [*numbers, *initializers], features)
+            constants.append(TensorProto.FromString(tensor.SerializeToString()))
+            constants[-1].name = renamed.setdefault(tensor.name, f"{index}/{tensor.name}")
+        for original in model.graph.node:
+            inner_nodes.append(NodeProto.FromString(original.SerializeToString()))
+            inner_nodes[-1].name = f"{index}/{original.name}" if original.name else ""
+            for names in (inner_nodes[-1].input, inner_nodes[-1].output):
+                names[:] = [renamed.setdefault(name, f"{index}/{name}") for name in names]
+    return graph_model([*inner_nodes, *nodes], [*constants, *initializers], features)

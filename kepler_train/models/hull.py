@@ -1,7 +1,7 @@
-"""The hull of a model's training features: beyond it the model has seen nothing, and says so.
+"""The hull of a model's training features: beyond it, predictions are extrapolation, and are marked so.
 
 Features are scaled by their range, u = x / (largest − smallest). The hull is all u with low ≤ d·u ≤ high for d in a
-fixed set of directions: every axis, and every sum uᵢ + uⱼ and difference uᵢ − uⱼ. The pairs see what a box does not:
+fixed set of directions: every axis, and every sum uᵢ + uⱼ and difference uᵢ − uⱼ. The pairs detect what a box does not:
 features that always rose together, and now do not.
 """
 
@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.errors import UserError
-from kepler_train.models.component import Matrix, Watts
+from kepler_train.models.component import Matrix, Vector
 
 # How far beyond the training rows is still inside, as a share of a feature's range: rates are never exactly repeated.
 TOLERANCE = 0.01
-# The same for all containers of a node together, who do the work of the background too, which training removes.
+# The same for the sum of a node's containers: it includes the work of the background, which training removes.
 BEYOND = 0.1
 
 
@@ -28,62 +29,63 @@ class Hull:
     """Features with their scale, and the range of the training rows in each direction."""
 
     features: list[str]
-    scale: Watts
-    low: Watts
-    high: Watts
+    scale: Vector
+    low: Vector
+    high: Vector
 
     @classmethod
     def of(cls, rows: pd.DataFrame, features: list[str], *, parts: bool = False) -> Self:
-        """The hull of rows; with `parts`, of everything between nothing and these rows, as containers of a node are."""
+        """Return the hull of rows; with `parts`, of all between 0 and these rows, where containers of a node are."""
         X = rows[features].to_numpy(dtype=np.float64)
         if parts:
             X = np.vstack([X, np.zeros(len(features))])
         width = X.max(axis=0) - X.min(axis=0)
-        # A feature that never moved has no range: it may differ by a share of itself.
+        # A feature that never changed has no range: it may differ by a share of itself.
         scale = np.where(width > 0, width, np.where(X[0] != 0, np.abs(X[0]), 1.0))
-        ends = [(block.min(axis=0), block.max(axis=0)) for block in _projected(X / scale)]
-        return cls(features, scale, np.concatenate([low for low, _ in ends]), np.concatenate([top for _, top in ends]))
+        ranges = [(block.min(axis=0), block.max(axis=0)) for block in _projections(X / scale)]
+        low, high = (np.concatenate(ends) for ends in zip(*ranges, strict=True))
+        return cls(features, scale, low, high)
 
-    def outside(self, rows: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rows are further than `TOLERANCE` beyond the training rows in some direction, or not numbers."""
+    def outside(self, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+        """Return which rows are more than `TOLERANCE` beyond the training rows in any direction, or not finite."""
         X = rows[self.features].to_numpy(dtype=np.float64)
-        inside, place = np.ones(len(X), dtype=bool), 0
-        with np.errstate(over="ignore", invalid="ignore"):  # beyond all numbers is outside too
-            for block in _projected(X / self.scale):
-                ends = slice(place, place + block.shape[1])
+        inside, start = np.ones(len(X), dtype=bool), 0
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity is outside too
+            for block in _projections(X / self.scale):
+                ends = slice(start, start + block.shape[1])
                 inside &= ((block >= self.low[ends] - TOLERANCE) & (block <= self.high[ends] + TOLERANCE)).all(axis=1)
-                place = ends.stop
+                start = ends.stop
         return ~inside
 
-    def beyond(self, columns: Mapping[str, Watts]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rows have more of some feature than any training row, by more than `BEYOND` of its range."""
-        tops = self.high[: len(self.features)] + BEYOND
-        above = [columns[name] > tops[place] * self.scale[place] for place, name in enumerate(self.features)]
+    def beyond(self, columns: Mapping[str, Vector]) -> npt.NDArray[np.bool_]:
+        """Return which rows have more of any feature than all training rows, by more than `BEYOND` of its range."""
+        tops = (self.high[: len(self.features)] + BEYOND) * self.scale
+        above = [columns[name] > top for name, top in zip(self.features, tops, strict=True)]
         return np.asarray(np.logical_or.reduce(above))
 
     def as_dict(self) -> dict[str, Any]:
-        """What a model's metadata keep."""
+        """Return the hull for a model's metadata."""
         numbers = {name: getattr(self, name).tolist() for name in ("scale", "low", "high")}
         return {"features": self.features} | numbers
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Self:
-        """The hull that metadata keep."""
+        """Return the hull in a model's metadata."""
         try:
             numbers = [np.array(content[name], dtype=np.float64) for name in ("scale", "low", "high")]
-            found = cls(list(content["features"]), *numbers)
+            hull = cls(list(content["features"]), *numbers)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"The hull of the model cannot be read: {error}.") from None
-        count = len(found.features)
-        if [len(part) for part in numbers] != [count, count**2, count**2]:
+        count = len(hull.features)
+        if [len(values) for values in numbers] != [count, count**2, count**2]:
             raise UserError(f"The hull of the model is not one of {count} features.")
-        return found
+        return hull
 
 
-def _projected(scaled: Matrix) -> Iterator[Matrix]:
-    """The rows in every direction, a block of directions at a time: axes, then sums and differences of pairs."""
+def _projections(scaled: Matrix) -> Iterator[Matrix]:
+    """Yield the rows in every direction, block by block: axes, then sums and differences of pairs."""
     yield scaled
     for column in range(scaled.shape[1] - 1):
-        one, others = scaled[:, [column]], scaled[:, column + 1 :]
-        yield one + others
-        yield one - others
+        first, others = scaled[:, [column]], scaled[:, column + 1 :]
+        yield first + others
+        yield first - others

@@ -1,4 +1,4 @@
-"""Linear model: power = bias + Σ weight · (x / scale), in W. Its file is Kepler's own weight entry."""
+"""Linear model: power = bias + Σ weight · (x / scale), in W. Kepler reads its weights directly."""
 
 from __future__ import annotations
 
@@ -10,27 +10,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from kepler_train.errors import UserError
-from kepler_train.models import graphs
-from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Vector, Watts
+from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, node
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 
 @dataclass(frozen=True)
-class LinearModel:
+class LinearModel(ComponentModel):
     """Bias (W), and for each feature its weight (W) and scale (1/s)."""
 
     bias: float
-    weight: Watts
-    scale: Watts
+    weight: Vector
+    scale: Vector
 
     kind: ClassVar[str] = "linear"
-    suffix: ClassVar[str] = ".json"
     model_class: ClassVar[ModelClass] = "scikit"
 
     def predict(self, X: Matrix) -> Watts:
-        """Power (W) of every row."""
+        """Return the power (W) of every row."""
         return self.bias + (X / self.scale) @ self.weight
 
     def save(self, file: Path) -> None:
@@ -40,7 +39,7 @@ class LinearModel:
 
     @classmethod
     def load(cls, file: Path, features: int) -> LinearModel:
-        """Read what `save` wrote for so many features."""
+        """Return the model that `save` wrote."""
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             model = cls(float(content["bias"]), np.array(content["weight"], float), np.array(content["scale"], float))
@@ -52,33 +51,26 @@ class LinearModel:
         return model
 
     def weights(self, features: list[str]) -> dict[str, Any] | None:
-        """The entry of Kepler's weight file for this component; None where a power below 0 W is possible."""
+        """Return the component's entry in Kepler's weight file; None where a power below 0 W is possible."""
         if self.bias < 0 or (self.weight < 0).any():
             return None
         numerical = {
             feature: {"scale": float(scale), "weight": float(weight)}
             for feature, scale, weight in zip(features, self.scale, self.weight, strict=True)
         }
-        return {
-            "All_Weights": {
-                "Bias_Weight": float(self.bias),
-                "Categorical_Variables": {},
-                "Numerical_Variables": numerical,
-            }
-        }
+        entry = {"Bias_Weight": float(self.bias), "Categorical_Variables": {}, "Numerical_Variables": numerical}
+        return {"All_Weights": entry}
 
     def graph(self, features: int) -> ModelProto:
-        """The same formula; scaled first, so that no product leaves the range of float32."""
-        from onnx import helper
-
+        """Return the same formula; scaled first, so that no product leaves the range of float32."""
         nodes = [
-            helper.make_node("Div", [graphs.INPUT, "scale"], ["scaled"]),
-            helper.make_node("MatMul", ["scaled", "weight"], ["sum"]),
-            helper.make_node("Add", ["sum", "bias"], [graphs.OUTPUT]),
+            node("Div", INPUT, "scale", "scaled"),
+            node("MatMul", "scaled", "weight", "sum"),
+            node("Add", "sum", "bias", OUTPUT),
         ]
         numbers = [
-            graphs.constant("scale", self.scale),
-            graphs.constant("weight", self.weight[:, None]),
-            graphs.constant("bias", [self.bias]),
+            constant("scale", self.scale),
+            constant("weight", self.weight[:, None]),
+            constant("bias", [self.bias]),
         ]
-        return graphs.graph_model(nodes, numbers, features)
+        return graph_model(nodes, numbers, features)

@@ -1,4 +1,4 @@
-"""Boosted trees, kept as XGBoost's own JSON. Never below 0 W: leaves extrapolate a little past the data."""
+"""Trees of XGBoost, kept as its own JSON. Clipped at 0 W: the sum of leaves can be a little below all data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from kepler_train.errors import UserError
 from kepler_train.models import graphs
-from kepler_train.models.component import Matrix, ModelClass, Watts
+from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Watts
 from kepler_train.models.tree_graphs import booster_graph
 
 if TYPE_CHECKING:
@@ -25,17 +25,16 @@ THREADS = 1
 
 
 @dataclass(frozen=True)
-class TreesModel:
-    """An XGBoost booster; trees need no scaling."""
+class TreesModel(ComponentModel):
+    """An XGBoost booster over unscaled features."""
 
     booster: xgboost.Booster
 
     kind: ClassVar[str] = "trees"
-    suffix: ClassVar[str] = ".json"
     model_class: ClassVar[ModelClass] = "xgboost"
 
     def predict(self, X: Matrix) -> Watts:
-        """Power (W) of every row."""
+        """Return the power (W) of every row."""
         return np.maximum(np.asarray(self.booster.inplace_predict(X), dtype=np.float64), 0.0)
 
     def save(self, file: Path) -> None:
@@ -44,7 +43,7 @@ class TreesModel:
 
     @classmethod
     def load(cls, file: Path, features: int) -> TreesModel:
-        """Read what `save` wrote for so many features."""
+        """Return the booster that `save` wrote."""
         import xgboost
 
         booster = xgboost.Booster({"nthread": THREADS})
@@ -57,19 +56,17 @@ class TreesModel:
         return cls(booster)
 
     def weights(self, features: list[str]) -> dict[str, Any]:
-        """The entry of the weight file for this component: the booster itself."""
-        raw = base64.b64encode(self._json).decode()
-        numerical = {feature: {"scale": 1.0} for feature in features}
+        """Return the component's entry in the weight file: the booster itself."""
         return {
             "All_Weights": {
                 "Categorical_Variables": {},
-                "Numerical_Variables": numerical,
-                "XGboost_Weights": raw,
+                "Numerical_Variables": {feature: {"scale": 1.0} for feature in features},
+                "XGboost_Weights": base64.b64encode(self._json).decode(),
             }
         }
 
     def graph(self, features: int) -> ModelProto:
-        """The trees, and nothing below 0 W."""
+        """Return the graph of the trees, at least 0 W."""
         return graphs.clipped(booster_graph(self._json, features))
 
     @cached_property

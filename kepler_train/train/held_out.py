@@ -17,7 +17,7 @@ from kepler_train.evaluate.judged import Coded, HeldOut
 from kepler_train.evaluate.lines import rising_line
 from kepler_train.evaluate.protocols import Protocol, Split, all_splits
 from kepler_train.events import progress
-from kepler_train.models import ComponentModel, Matrix, NarrowModel, Watts
+from kepler_train.models import ComponentModel, Matrix, SubsetModel, Watts
 from kepler_train.train.cpu_time import cpu_time
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.training_set import TrainingSet, taken
@@ -96,7 +96,7 @@ def held_out(
     return _together(frame, found)
 
 
-def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:
+def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | SubsetModel:
     """Fit a model; a trainer that breaks down breaks down alone, in one sentence."""
     try:
         return trainer.fit(data, before)
@@ -109,7 +109,7 @@ def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = Non
         ) from error
 
 
-def _watts(trainer: Trainer, model: ComponentModel | NarrowModel, component: str, rows: Matrix) -> Watts:
+def _watts(trainer: Trainer, model: ComponentModel | SubsetModel, component: str, rows: Matrix) -> Watts:
     """What a model says of rows it has not seen: a number for each, or its trainer is at fault."""
     try:
         said = np.asarray(model.predict(rows), dtype=np.float64)

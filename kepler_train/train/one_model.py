@@ -62,7 +62,7 @@ def train_one(
     predictions = held_out(trainer, rows, sets, spec.folds, before, said)
     predictions.write(out / HELD_OUT)
     components = {
-        component: Fitted.on(features, fit(trainer, own, before.get(component))) for component, own in sets.items()
+        component: Fitted.select(features, fit(trainer, own, before.get(component))) for component, own in sets.items()
     }
     model = PowerModel(trainer_name, spec.node_type, components)
     metadata: dict[str, Any] = {

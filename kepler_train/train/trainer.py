@@ -10,7 +10,7 @@ from kepler_train.errors import UserError, unknown_name
 from kepler_train.train.own import load_own
 
 if TYPE_CHECKING:  # the names are asked for where no model is fitted
-    from kepler_train.models import ComponentModel, NarrowModel
+    from kepler_train.models import ComponentModel, SubsetModel
     from kepler_train.train.training_set import TrainingSet
 
 # By name, with the module that is imported when the trainer is used.
@@ -41,13 +41,13 @@ class Trainer(Protocol):
 
     name: ClassVar[str]
     # Whether DynPower predictions of containers add up to the prediction for their node by construction.
-    additive: ClassVar[bool]
+    additive: ClassVar[bool] = False
     # Whether `fit` goes on from a model that it is given, rather than starting afresh.
-    continues: ClassVar[bool]
+    continues: ClassVar[bool] = False
     # How many earlier windows it wants to see: their features are columns too, `cpu_cycles@-1` and so on.
-    lags: ClassVar[int]
+    lags: ClassVar[int] = 0
 
-    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:
+    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | SubsetModel:
         """Learn watts from features, going on from the model `before` where the method can."""
 
 

@@ -75,12 +75,14 @@ def test_a_booster_that_is_no_sum_of_trees_has_no_graph() -> None:
         graph_of(booster(X[:, 1], booster="gblinear"))
 
 
-def test_graphs_are_joined_by_weights_and_columns() -> None:
+def test_graphs_are_summed_by_weights_and_columns() -> None:
     one = LinearModel(1.0, np.array([10.0]), np.array([4000.0]))
-    model = graphs.joined([LINEAR.graph(2), one.graph(1), one.graph(1)], [0.5, 2.0, -1.0], 2, 3.0, [[0, 1], [1], [1]])
+    model = graphs.weighted_sum(
+        [LINEAR.graph(2), one.graph(1), one.graph(1)], [0.5, 2.0, -1.0], 2, 3.0, [[0, 1], [1], [1]]
+    )
     expected = 3 + 0.5 * LINEAR.predict(X) + one.predict(X[:, 1:])
     np.testing.assert_allclose(watts(model), expected, atol=1e-4)
-    np.testing.assert_allclose(watts(graphs.clipped(graphs.joined([model], [-1.0], 2))), 0)
+    np.testing.assert_allclose(watts(graphs.clipped(graphs.weighted_sum([model], [-1.0], 2))), 0)
 
 
 def test_an_estimator_without_a_converter_has_no_graph() -> None:
@@ -120,4 +122,4 @@ def test_settings_that_cannot_be_drawn_are_named() -> None:
 
 
 def test_a_sum_of_no_graphs_is_its_bias_in_every_row() -> None:
-    np.testing.assert_array_equal(watts(graphs.joined([], [], 2, 7.0)), np.full(len(X), 7.0))
+    np.testing.assert_array_equal(watts(graphs.weighted_sum([], [], 2, 7.0)), np.full(len(X), 7.0))

@@ -29,7 +29,7 @@ def saved(folder: Path, *names: str) -> PowerModel:
     for component, name in zip(("package", "dram"), names * 2, strict=False):
         y = 20 + 0.01 * ROWS["bpf_cpu_time_ms"].to_numpy() + 2e-9 * ROWS["cpu_cycles"].to_numpy()
         data = training_rows(ROWS[FEATURES].to_numpy(), y, features=FEATURES)
-        parts[component] = Fitted.on(FEATURES, trainer(name).fit(data))
+        parts[component] = Fitted.select(FEATURES, trainer(name).fit(data))
     model = PowerModel(names[0], 0, parts)
     save_model(model, folder, ABOUT, ROWS)
     return model

@@ -17,7 +17,16 @@ import pytest
 from fitting import training_rows
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.models import Fitted, LinearModel, PowerModel, TreesModel, fresh, graphs, load_model, save_model
+from kepler_train.models import (
+    Fitted,
+    LinearModel,
+    PowerModel,
+    TreesModel,
+    graphs,
+    load_model,
+    reload_process,
+    save_model,
+)
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import SCHEMA_VERSION, read_model
 from kepler_train.models.sums import write_sums
@@ -36,7 +45,7 @@ def trained(name: str) -> PowerModel:
     X = ROWS[FEATURES].to_numpy()
     workloads = [f"load {number // 50}" for number in range(len(X))]
     parts = {
-        part: Fitted.on(
+        part: Fitted.select(
             FEATURES,
             own.fit(training_rows(X, watts.to_numpy(), features=FEATURES, workloads=workloads, component=part)),
         )
@@ -68,7 +77,7 @@ def test_every_format_of_every_trainer_predicts_what_was_trained(name: str, tmp_
     model, folder = trained(name), tmp_path / "model"
     save_model(model, folder, {"output_type": "AbsPower"}, ROWS)
     about = metadata(folder)
-    assert about["refused_formats"] == {}  # the fresh process found no difference that matters
+    assert about["refused_formats"] == {}  # the process that reloads it found no difference that matters
     formats = {file.name for file in folder.iterdir() if file.suffix == ".onnx" or file.name == "weight.json"}
     assert set(about["parity"]["watts"]) == formats | {"native"}
     assert formats >= {"package.onnx", "dram.onnx"}
@@ -90,7 +99,7 @@ def test_a_graph_of_nearest_rows_agrees_where_many_are_equally_near(tmp_path: Pa
     rows = pd.DataFrame({"cpu_cycles": 1e8 * np.arange(200)})  # each has two neighbours at every distance
     y = np.random.default_rng(2).uniform(10, 100, len(rows))
     fitted = trainer("KNeighborsRegressorTrainer").fit(training_rows(rows.to_numpy(), y, features=["cpu_cycles"]))
-    model = PowerModel("KNeighborsRegressorTrainer", 0, {"package": Fitted.on(["cpu_cycles"], fitted)})
+    model = PowerModel("KNeighborsRegressorTrainer", 0, {"package": Fitted.select(["cpu_cycles"], fitted)})
     save_model(model, tmp_path / "model", {}, rows)
     assert metadata(tmp_path / "model")["refused_formats"] == {}
 
@@ -125,7 +134,7 @@ def test_a_graph_that_disagrees_is_removed_and_named(
 ) -> None:
     right = LinearModel.graph
     monkeypatch.setattr(
-        LinearModel, "graph", lambda self, count: graphs.joined([right(self, count)], [1.0], count, 1.0)
+        LinearModel, "graph", lambda self, count: graphs.weighted_sum([right(self, count)], [1.0], count, 1.0)
     )
     save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
     assert not list((tmp_path / "model").glob("*.onnx"))
@@ -365,20 +374,20 @@ def test_the_process_that_checks_takes_no_code_from_the_folder_it_is_started_in(
 ) -> None:
     (tmp_path / "numpy.py").write_text("open('executed', 'w')")
     monkeypatch.chdir(tmp_path)
-    process = fresh.FreshProcess()
+    process = reload_process.ReloadProcess()
     model = trained(LINEAR)
-    monkeypatch.setattr(fresh, "_running", (os.getpid(), process))
+    monkeypatch.setattr(reload_process, "_running", (os.getpid(), process))
     save_model(model, tmp_path / "model", {}, ROWS)
     process.close()
     assert not (tmp_path / "executed").exists()
 
 
 def test_a_process_that_ended_is_named_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = fresh.FreshProcess()
-    monkeypatch.setattr(fresh, "_running", (os.getpid(), process))
+    process = reload_process.ReloadProcess()
+    monkeypatch.setattr(reload_process, "_running", (os.getpid(), process))
     process._process.kill()
     with pytest.raises(RuntimeError, match="process that checks saved models ended"):
         save_model(trained(LINEAR), tmp_path / "first", {}, ROWS)
     save_model(trained(LINEAR), tmp_path / "second", {}, ROWS)
     assert metadata(tmp_path / "second")["refused_formats"] == {}
-    fresh._close()
+    reload_process._close()

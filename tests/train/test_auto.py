@@ -13,15 +13,12 @@ from fitting import training_rows
 from simulated_rows import COUNTERS, simulated_rows
 
 from kepler_train.errors import UserError
-from kepler_train.models import parts
-from kepler_train.models.blend import BlendModel
+from kepler_train.models import ensemble
+from kepler_train.models.ensemble import MedianEnsemble, Member, SumEnsemble
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.models.linear import LinearModel
-from kepler_train.models.middle import MiddleModel
-from kepler_train.models.parts import Part
-from kepler_train.train.left_out import LeftOut
 from kepler_train.train.trainers import auto as auto_module
-from kepler_train.train.trainers.auto import AutoTrainer, by_error, folds
+from kepler_train.train.trainers.auto import AutoTrainer, TrainerFailures, folds, rank_trainers
 from kepler_train.train.training_set import training_set
 
 FEW = {
@@ -50,7 +47,7 @@ def straight(X: np.ndarray) -> np.ndarray:
 @pytest.mark.usefixtures("few")
 def test_the_trainer_whose_law_it_is_comes_first_and_a_curve_of_one_feature_last() -> None:
     X = work(300)
-    ranked = [one.name for one in by_error(training_rows(X, straight(X)), 5, 5000, LeftOut())]
+    ranked = [one.name for one in rank_trainers(training_rows(X, straight(X)), 5, 5000, TrainerFailures())]
     assert ranked[0] == "LinearRegressionTrainer"
     assert ranked[-1] == "ExponentialRegressionTrainer"
     assert "LaggedForestTrainer" not in ranked  # auto is given the windows before by itself
@@ -97,7 +94,7 @@ def test_a_trainer_that_breaks_down_is_not_chosen_and_named(
     monkeypatch.setattr("kepler_train.train.trainers.piecewise_linear.PiecewiseLinearTrainer.fit", broken)
     X = work(100)
     one = AutoTrainer()
-    assert len(one.fit(training_rows(X, straight(X))).parts) == 3
+    assert len(one.fit(training_rows(X, straight(X))).members) == 3
     assert one.left_out == {"PiecewiseLinearTrainer": "ZeroDivisionError: by zero"}
     said = "PiecewiseLinearTrainer fails and is left out, for package at least: ZeroDivisionError: by zero"
     assert said in "".join(capsys.readouterr())
@@ -135,7 +132,7 @@ def test_trainers_that_users_add_are_chosen_among_too(own: Callable[..., None]) 
     own("PastTrainer", KNOWS_THE_LAW, lags=1)
     X = work(300)
     noisy = straight(X) + np.random.default_rng(1).normal(0, 3, 300)  # the line that is fitted to it is another one
-    ranked = [one.name for one in by_error(training_rows(X, noisy), 5, 5000, LeftOut())]
+    ranked = [one.name for one in rank_trainers(training_rows(X, noisy), 5, 5000, TrainerFailures())]
     assert ranked[:2] == ["OracleTrainer", "PolarTrainer"]
     assert "PastTrainer" not in ranked  # windows before are auto's to give
 
@@ -146,7 +143,7 @@ def test_dynamic_power_is_chosen_for_among_all_trainers_too(own: Callable[..., N
     X = work(300)
     dynamic = training_rows(X, straight(X) - 30 + np.random.default_rng(1).normal(0, 3, 300), intercept=False)
     one = AutoTrainer()
-    assert len(one.fit(dynamic).parts) == 5
+    assert len(one.fit(dynamic).members) == 5
     assert one.chosen["package"][0] == "PolarTrainer"
 
 
@@ -171,7 +168,7 @@ def test_a_trainer_of_a_user_that_cannot_serve_is_left_out_and_named(
     X = work(100)
     one = AutoTrainer()
     for component in ("package", "core"):  # it fails for both, and is named once
-        assert len(one.fit(training_rows(X, straight(X), component=component)).parts) == 4
+        assert len(one.fit(training_rows(X, straight(X), component=component)).members) == 4
     (said,) = [line for line in capsys.readouterr().out.splitlines() if "BadTrainer" in line]
     assert "auto: BadTrainer fails and is left out, for package at least: " in said
     assert words in said
@@ -223,46 +220,46 @@ def constant(watts: float) -> LinearModel:
     return LinearModel(watts, np.zeros(1), np.ones(1))
 
 
-def test_a_part_that_runs_away_has_no_say_in_the_middle() -> None:
-    several = [Part((0,), constant(watts)) for watts in (10.0, 20.0, 30.0, 40.0, 1e9)]
-    assert MiddleModel(several, 1).predict(np.zeros((2, 3))).tolist() == [30.0, 30.0]
+def test_a_member_that_runs_away_has_no_say_in_the_median() -> None:
+    several = [Member((0,), constant(watts)) for watts in (10.0, 20.0, 30.0, 40.0, 1e9)]
+    assert MedianEnsemble(several, 1).predict(np.zeros((2, 3))).tolist() == [30.0, 30.0]
 
 
 def test_a_sum_of_models_is_never_below_zero() -> None:
-    two = [Part((0,), constant(10.0)), Part((1,), constant(4.0), weight=0.5)]
-    assert BlendModel(two, -7.0).predict(np.zeros((1, 2))).tolist() == [5.0]
-    assert BlendModel(two, -70.0).predict(np.zeros((1, 2))).tolist() == [0.0]
+    two = [Member((0,), constant(10.0)), Member((1,), constant(4.0), weight=0.5)]
+    assert SumEnsemble(two, -7.0).predict(np.zeros((1, 2))).tolist() == [5.0]
+    assert SumEnsemble(two, -70.0).predict(np.zeros((1, 2))).tolist() == [0.0]
 
 
 def test_models_within_models_are_read_back_and_too_deep_ones_are_refused(tmp_path: Path) -> None:
-    model: BlendModel | MiddleModel = BlendModel([Part((1,), constant(10.0))], 2.0)
+    model: SumEnsemble | MedianEnsemble = SumEnsemble([Member((1,), constant(10.0))], 2.0)
     file = tmp_path / "model.json"
     for _ in range(2):
-        model = MiddleModel([Part((0, 1), model)], 0)
+        model = MedianEnsemble([Member((0, 1), model)], 0)
         model.save(file)
-        assert MiddleModel.load(file, 2).predict(np.zeros((1, 2))).tolist() == [12.0]
-    MiddleModel([Part((0, 1), model)], 0).save(file)
+        assert MedianEnsemble.load(file, 2).predict(np.zeros((1, 2))).tolist() == [12.0]
+    MedianEnsemble([Member((0, 1), model)], 0).save(file)
     with pytest.raises(UserError, match="too deep"):
-        MiddleModel.load(file, 2)
+        MedianEnsemble.load(file, 2)
 
 
 def test_a_part_that_is_cut_short_or_unpacks_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "model.json"
-    BlendModel([Part((0,), constant(10.0))]).save(file)
+    SumEnsemble([Member((0,), constant(10.0))]).save(file)
     whole = json.loads(file.read_text())
     cut = base64.b64encode(base64.b64decode(whole["parts"][0]["content"])[:-9]).decode()
     file.write_text(json.dumps(whole | {"parts": [whole["parts"][0] | {"content": cut}]}))
     with pytest.raises(UserError, match="cut short or too large"):
-        BlendModel.load(file, 1)
+        SumEnsemble.load(file, 1)
     file.write_text(json.dumps(whole))
-    monkeypatch.setattr(parts, "_LARGEST", 10)  # bytes
+    monkeypatch.setattr(ensemble, "_MAX_BYTES", 10)  # bytes
     with pytest.raises(UserError, match="cut short or too large"):
-        BlendModel.load(file, 1)
+        SumEnsemble.load(file, 1)
 
 
 def test_a_part_of_columns_that_are_not_there_is_refused(tmp_path: Path) -> None:
-    BlendModel([Part((5,), constant(10.0))]).save(tmp_path / "model.json")
+    SumEnsemble([Member((5,), constant(10.0))]).save(tmp_path / "model.json")
     with pytest.raises(UserError, match="looks at other columns than the 2 there are"):
-        BlendModel.load(tmp_path / "model.json", 2)
+        SumEnsemble.load(tmp_path / "model.json", 2)

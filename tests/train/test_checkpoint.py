@@ -73,7 +73,7 @@ def test_boosting_that_went_on_often_enough_starts_afresh() -> None:
     data = training_rows(np.arange(40.0)[:, None], np.arange(40.0), features=["a"])
     booster = trainer(XGBOOST).fit(data)
     for grown in (True, False):
-        before = PowerModel(XGBOOST, 0, {"package": Fitted.on(["a"], booster)})
+        before = PowerModel(XGBOOST, 0, {"package": Fitted.select(["a"], booster)})
         found, sentence = go_on(before, made(XGBOOST), XGBOOST, 0, {"package": ["a"]}, LATER)
         assert bool(found) is grown
         while grown and booster.booster.num_boosted_rounds() < settings["max_trees"]:

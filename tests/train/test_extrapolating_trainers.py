@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesRegressor
 
 from kepler_train.catalog import catalog
-from kepler_train.models.terms import Piece, TermsModel
-from kepler_train.train.non_negative import REACH, non_negative
+from kepler_train.models.ramps import Ramp, RampModel
+from kepler_train.train.methods.non_negative import REACH, least_absolute_weights
 from kepler_train.train.trainer import Trainer, trainer
 from kepler_train.train.trainers.piecewise_linear import CLOCK
 
@@ -127,24 +127,24 @@ def test_trees_and_pieces_that_two_trainers_build_on_are_made_once_for_the_same_
     trees, trend, residual = (
         trainer(name).fit(data) for name in ("ExtraTreesTrainer", "TrendForestTrainer", "ResidualForestTrainer")
     )
-    assert trend.parts[0].model is trees
-    assert trainer("PiecewiseLinearTrainer").fit(data) is residual.parts[0].model
+    assert trend.members[0].model is trees
+    assert trainer("PiecewiseLinearTrainer").fit(data) is residual.members[0].model
     other = trainer("TrendForestTrainer").fit(replace(data, seed=1))
-    assert (other.parts[0].model.predict(X) != trees.predict(X)).any()
+    assert (other.members[0].model.predict(X) != trees.predict(X)).any()
     above = trainer("PiecewiseLinearTrainer").fit(replace(data, y=data.y + 9))
-    np.testing.assert_allclose(above.predict(X), residual.parts[0].model.predict(X) + 9, atol=0.5)
+    np.testing.assert_allclose(above.predict(X), residual.members[0].model.predict(X) + 9, atol=0.5)
 
 
 def test_a_few_wild_rows_do_not_move_non_negative_weights() -> None:
     x = np.linspace(0, 1, 200)
     y = 10 + 5 * x
     y[::20] += 500  # a twentieth of the rows
-    bias, slope = non_negative(np.column_stack([np.ones(200), x]), y)
+    bias, slope = least_absolute_weights(np.column_stack([np.ones(200), x]), y)
     assert (bias, slope) == (pytest.approx(10, abs=0.3), pytest.approx(5, abs=0.3))  # least squares: 35 and 5
 
 
 def test_a_sum_of_terms_is_what_its_formula_says() -> None:
-    pieces = [Piece(0, 0.0, 4.0, 2.0), Piece(1, 1.0, 3.0, 1.0, 2.0)]
-    model = TermsModel(7.0, pieces, [(0,), (0, 1)], np.array([10.0, 1.0]))
-    # x = (4, 2): 7 + 10·(4/2) + (4/2)·(2 − 1)² = 29; x = (9, 9): both pieces end, 7 + 20 + 2·4 = 35
+    ramps = [Ramp(0, 0.0, 4.0, 2.0), Ramp(1, 1.0, 3.0, 1.0, 2.0)]
+    model = RampModel(7.0, ramps, [(0,), (0, 1)], np.array([10.0, 1.0]))
+    # x = (4, 2): 7 + 10·(4/2) + (4/2)·(2 − 1)² = 29; x = (9, 9): both ramps end, 7 + 20 + 2·4 = 35
     assert model.predict(np.array([[4.0, 2.0], [9.0, 9.0], [0.0, 0.0]])).tolist() == [29.0, 35.0, 7.0]

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_train.catalog import catalog
-from kepler_train.models import CurveModel, Fitted, LinearModel, NarrowModel, TreesModel
-from kepler_train.train.subsample import subsample, subsample_note
+from kepler_train.models import CurveModel, Fitted, LinearModel, SubsetModel, TreesModel
+from kepler_train.train.methods.subsample import subsample, subsample_note
 from kepler_train.train.trainer import trainer
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ def loads(count: int = 400) -> Floats:
 
 def curve(name: str, y: Floats, intercept: bool = True) -> CurveModel:
     found = trainer(name).fit(training_rows(loads(len(y)), y, main=1, intercept=intercept))
-    assert isinstance(found, NarrowModel)
+    assert isinstance(found, SubsetModel)
     assert found.columns == (1,)
     assert isinstance(found.model, CurveModel)
     return found.model
@@ -140,7 +140,7 @@ def test_the_weights_of_a_curve_worked_out_by_hand_are_its_predictions(name: str
     found = trainer(name).fit(
         training_rows(X, y, features=["cpu_cycles", "bpf_cpu_time_ms"], main=1, intercept=intercept)
     )
-    fitted = Fitted.on(["cpu_cycles", "bpf_cpu_time_ms"], found)
+    fitted = Fitted.select(["cpu_cycles", "bpf_cpu_time_ms"], found)
     entry = json.loads(json.dumps(fitted.model.weights(fitted.features)))["All_Weights"]
     assert entry["Numerical_Variables"] == {"bpf_cpu_time_ms": {"scale": SCALE}}
     for row, predicted in zip(X[::40], found.predict(X[::40]), strict=True):
@@ -178,7 +178,7 @@ def test_no_work_whatever_gives_less_than_nothing(name: str, seed: int, intercep
     X = chance.exponential(10.0 ** chance.integers(0, 12), (count, 3)) * chance.integers(0, 2, (count, 3))
     y = chance.normal(0, 100, count)  # also watts that make no sense
     found = trainer(name).fit(training_rows(X, y, main=int(chance.integers(3)), intercept=intercept, seed=seed))
-    fitted = Fitted.on(["a", "b", "c"], found)
+    fitted = Fitted.select(["a", "b", "c"], found)
     columns = [["a", "b", "c"].index(feature) for feature in fitted.features]
     anything = np.vstack([np.zeros(3), X, chance.exponential(1e13, (20, 3))])
     predicted = fitted.model.predict(anything[:, columns])
@@ -199,7 +199,7 @@ def test_the_same_rows_and_seed_give_the_same_file(name: str, tmp_path: Path) ->
     y = 20 + 50 * (X[:, 1] / SCALE) ** 0.5
     contents = []
     for number in range(2):
-        fitted = Fitted.on(["a", "b"], trainer(name).fit(training_rows(X, y, main=1, seed=7)))
+        fitted = Fitted.select(["a", "b"], trainer(name).fit(training_rows(X, y, main=1, seed=7)))
         file = tmp_path / f"{number}{fitted.model.suffix}"
         fitted.model.save(file)
         contents.append(file.read_bytes())

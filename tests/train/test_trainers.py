@@ -86,7 +86,7 @@ def test_linear_adds_up_and_trees_do_not(tmp_path: Path) -> None:
     for name in TRAINERS:
         learnt = trainer(name)
         part = learnt.fit(training_rows(X, y, intercept=False))
-        model = PowerModel(name, 0, {"package": Fitted.on(FEATURES, part)})
+        model = PowerModel(name, 0, {"package": Fitted.select(FEATURES, part)})
         errors[name] = additivity_error(model, tmp_path / "containers.parquet")["package"]
         assert learnt.additive == (errors[name] < 1e-9)
     assert errors["XgboostFitTrainer"] > 1  # W

@@ -1,149 +1,164 @@
-"""The trainers that err least on held-out parts of the training rows, together: no choice is left to the user.
+"""Median prediction (W) of the trainers with the least held-out error: the user has nothing to choose.
 
-Trainers are chosen by rows that they did not see, and all of that happens inside the rows that `fit` is given: who
-holds rows out from `auto` judges its choice too. Several together err less than the best of them under load that none
-of them has seen, because their errors differ there.
+Trainers are chosen by rows that they did not see, and all of that happens inside the rows that `fit` is given, so
+holding rows out from `auto` judges its choice too. The ensemble errs less than its best member under load that none of
+them has seen, because their errors differ there.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from kepler_train.catalog import catalog
 from kepler_train.catalog.own_trainers import own_trainers
-from kepler_train.errors import DataError, UserError
+from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.evaluate.protocols import GAP
-from kepler_train.extract.row_times import Rows
-from kepler_train.models import ComponentModel, NarrowModel
-from kepler_train.models.middle import MiddleModel
-from kepler_train.models.parts import Part, read_parts
+from kepler_train.events import warn
+from kepler_train.models import ComponentModel, SubsetModel
+from kepler_train.models.ensemble import MedianEnsemble, Member, read_members
 from kepler_train.samples.schedule import IDLE
-from kepler_train.train.left_out import LeftOut
-from kepler_train.train.subsample import subsample
+from kepler_train.train.methods.subsample import subsample
 from kepler_train.train.trainer import TRAINERS, Trainer, trainer
 from kepler_train.train.trainers.linear import LinearRegressionTrainer
 from kepler_train.train.training_set import TrainingSet
 
 
-class AutoTrainer:
-    """Of the best trainers by held-out mean absolute error, the median prediction for each row.
-
-    Each of them sees the window before a row too, where a row has one: containers come and go, so for DynPower none
-    does.
-    """
-
-    name: ClassVar[str] = "auto"
-    additive: ClassVar[bool] = False
-    continues: ClassVar[bool] = False
-    lags: ClassVar[int] = 1
-    lags_optional: ClassVar[bool] = True
+class TrainerFailures:
+    """The trainers that failed in any fit of one model, with every component and fold."""
 
     def __init__(self) -> None:
-        self.chosen: dict[str, list[str]] = {}  # of the last fit of each component
-        self._failed = LeftOut()  # of all fits
+        self.reasons: dict[str, str] = {}
+        self._lock = threading.Lock()  # folds may be fitted at once
+
+    def add(self, name: str, component: str, error: BaseException) -> None:
+        """Record a trainer that fails, and warn the first time: it mostly fails in every fold, for one reason."""
+        sentence = " ".join(str(error).split())
+        reason = sentence if isinstance(error, KeplerTrainError) else f"{type(error).__name__}: {sentence}"
+        with self._lock:
+            first = name not in self.reasons
+            self.reasons.setdefault(name, reason.rstrip(".: "))
+        if first:
+            warn(f"auto: {name} fails and is left out, for {component} at least: {self.reasons[name]}")
+
+
+class AutoTrainer(Trainer):
+    """Median of the predictions of the best trainers by held-out mean absolute error.
+
+    Each of them reads the window before a row too, where rows have one: containers come and go, so not for DynPower.
+    """
+
+    name = "auto"
+    lags = 1
+    lags_optional = True
+
+    def __init__(self) -> None:
+        self.chosen: dict[str, list[str]] = {}  # trainers by component, of its last fit
+        self._failures = TrainerFailures()  # of all fits
 
     @property
     def left_out(self) -> dict[str, str]:
-        """The trainers that failed in some fit, and why."""
-        return dict(self._failed.reasons)
+        """Return the trainers that failed in any fit, with their reasons."""
+        return dict(self._failures.reasons)
 
-    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | NarrowModel:  # noqa: ARG002
-        """Choose, then fit each of the best to all rows."""
-        if np.ptp(data.y) == 0:  # there is nothing to choose by
+    def fit(self, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | SubsetModel:
+        """Return the ensemble of the best trainers, each fitted to all rows."""
+        if np.ptp(data.y) == 0:  # all trainers err alike
             return LinearRegressionTrainer().fit(data)
         settings = catalog().trainer(self.name).settings
-        ranked = by_error(data, settings["folds"], settings["rows_to_choose_by"], self._failed)
-        fitted = _fitted(ranked, data, settings["best"], self._failed)
-        self.chosen[data.component], models = list(fitted), list(fitted.values())
-        aside = min(settings["aside"], (len(models) - 1) // 2)
-        return MiddleModel([Part.of(model, len(data.features)) for model in models], aside)
+        ranked = rank_trainers(data, settings["folds"], settings["rows_to_choose_by"], self._failures)
+        models = _fit_best(ranked, data, settings["best"], self._failures)
+        self.chosen[data.component] = list(models)
+        trim = min(settings["aside"], (len(models) - 1) // 2)
+        return MedianEnsemble([Member.of(model, len(data.features)) for model in models.values()], trim)
 
 
 auto = AutoTrainer  # by the name that users know
 
 
-def by_error(data: TrainingSet, count: int, max_rows: int, failed: LeftOut) -> list[Trainer]:
-    """All trainers that can be chosen, the one with the least held-out error (W) first; those that fail are noted."""
+def rank_trainers(data: TrainingSet, count: int, max_rows: int, failures: TrainerFailures) -> list[Trainer]:
+    """Return all trainers by held-out error (W), the least first. Those that fail are recorded and left out."""
     splits = list(folds(data, count))
     if not splits:  # too few rows to hold any out
         return [LinearRegressionTrainer()]
-    candidates = {one.name: one for one in _candidates(data, failed)}
+    candidates = {candidate.name: candidate for candidate in _candidates(data, failures)}
     errors: dict[str, list[float]] = {name: [] for name in candidates}
-    for inside, outside in splits:
+    for inside, held_out in splits:
         rows = replace(subsample(data.take(inside), max_rows), draft=True)
         for name in list(errors):
             try:
-                errors[name].append(_error(candidates[name].fit(rows), data.take(outside)))
+                errors[name].append(_held_out_error(candidates[name].fit(rows), data.take(held_out)))
             except (Exception, SystemExit) as error:  # a trainer that breaks down is not chosen
-                failed.add(name, data.component, error)
+                failures.add(name, data.component, error)
                 del errors[name]
     return [candidates[name] for name in sorted(errors, key=lambda name: float(np.mean(errors[name])))]
 
 
-def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
-    """Rows to learn from and rows to judge by: whole workloads where there are enough, else contiguous blocks.
+def folds(data: TrainingSet, count: int) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Yield rows to learn from and rows to hold out: whole workloads where there are enough, else contiguous blocks.
 
-    Idle rows are always learnt from where the schedule names them: every machine has some.
+    Idle rows are never held out where the schedule names them: every machine has some.
     """
     loads = [load for load in dict.fromkeys(data.workloads) if load != IDLE]
     if len(loads) >= count:
-        part = {load: number * count // len(loads) for number, load in enumerate(loads)}
-        block = np.array([part.get(load, -1) for load in data.workloads])
+        fold_of = {load: number * count // len(loads) for number, load in enumerate(loads)}
+        fold = np.array([fold_of.get(load, -1) for load in data.workloads])
     else:
-        block = np.arange(len(data)) * count // len(data)
+        fold = np.arange(len(data)) * count // len(data)
     for number in range(count):
-        held = block == number
-        near = np.convolve(held, np.ones(2 * GAP + 1))[GAP : GAP + len(data)] > 0
-        inside, outside = np.flatnonzero(~near), np.flatnonzero(held)
-        if len(inside) and len(outside):
-            yield inside, outside
+        held_out = fold == number
+        near = np.convolve(held_out, np.ones(2 * GAP + 1))[GAP : GAP + len(data)] > 0
+        if held_out.any() and not near.all():
+            yield np.flatnonzero(~near), np.flatnonzero(held_out)
 
 
-def _candidates(data: TrainingSet, failed: LeftOut) -> Iterator[Trainer]:
-    """Trainers of the columns there are, those of this version and those that users added."""
+def _candidates(data: TrainingSet, failures: TrainerFailures) -> Iterator[Trainer]:
+    """Yield the trainers without lags, those of this version and those of the user."""
     for name in [*TRAINERS, *own_trainers()]:
-        try:
-            one = trainer(name) if name != AutoTrainer.name else None
-        except UserError as error:  # the file of a user; where it is on this machine is of no use to readers of a card
-            failed.add(name, data.component, error.__cause__ or error)
+        if name == AutoTrainer.name:
             continue
-        if one and one.lags == 0:
-            yield one
+        try:
+            candidate = trainer(name)
+        except UserError as error:  # a user's file; its path on this machine is of no use to readers of a model card
+            failures.add(name, data.component, error.__cause__ or error)
+            continue
+        if candidate.lags == 0:
+            yield candidate
 
 
-def _fitted(
-    ranked: list[Trainer], data: TrainingSet, count: int, failed: LeftOut
-) -> dict[str, ComponentModel | NarrowModel]:
-    """The models of the first so many trainers that can learn from all rows, by name."""
-    models: dict[str, ComponentModel | NarrowModel] = {}
-    for one in ranked:
+def _fit_best(
+    ranked: list[Trainer], data: TrainingSet, count: int, failures: TrainerFailures
+) -> dict[str, ComponentModel | SubsetModel]:
+    """Return the models of the first `count` trainers that can learn from all rows, by name."""
+    models: dict[str, ComponentModel | SubsetModel] = {}
+    for candidate in ranked:
         if len(models) == count:
             break
         try:
-            model = one.fit(data)
-            if one.name not in TRAINERS:
-                _check_readable(model, one.name, len(data.features))
-            models[one.name] = model
+            model = candidate.fit(data)
+            if candidate.name not in TRAINERS:
+                _check_readable(model, candidate.name, len(data.features))
+            models[candidate.name] = model
         except (Exception, SystemExit) as error:
-            failed.add(one.name, data.component, error)
+            failures.add(candidate.name, data.component, error)
     if not models:
         raise DataError(f"No trainer can learn {data.component} from {len(data)} rows.")
     return models
 
 
-def _check_readable(model: ComponentModel | NarrowModel, name: str, features: int) -> None:
-    """Refuse a model of a user's trainer that cannot be read back: the others would be lost with it."""
-    read_parts({"parts": [Part.of(model, features).written()]}, Path(name), features)
+def _check_readable(model: ComponentModel | SubsetModel, name: str, features: int) -> None:
+    """Refuse a model of a user's trainer that cannot be read back: the whole ensemble would be lost with it."""
+    read_members({"parts": [Member.of(model, features).as_dict()]}, Path(name), features)
 
 
-def _error(model: ComponentModel | NarrowModel, held: TrainingSet) -> float:
-    """Mean absolute error (W) on rows that it did not see."""
-    said = model.predict(held.X)
-    if said.shape != held.y.shape or not np.isfinite(said).all():
+def _held_out_error(model: ComponentModel | SubsetModel, held_out: TrainingSet) -> float:
+    """Return the mean absolute error (W) on held-out rows."""
+    prediction = model.predict(held_out.X)
+    if prediction.shape != held_out.y.shape or not np.isfinite(prediction).all():
         raise ValueError("it does not say one number of watts for each row")
-    return float(np.abs(said - held.y).mean())
+    return float(np.abs(prediction - held_out.y).mean())

@@ -1,4 +1,4 @@
-"""Boosted trees by histograms (XGBoost): each tree learns what the ones before it leave over."""
+"""Boosted trees by histograms (XGBoost): each tree is fitted to the residuals (W) of the ones before it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from kepler_train.models import ComponentModel, Matrix, TreesModel
 from kepler_train.models.trees import THREADS
-from kepler_train.train.shared import made_once
+from kepler_train.train.methods.memoize import memoize_last
 from kepler_train.train.training_set import TrainingSet
 
 if TYPE_CHECKING:
     import xgboost
 
-# Settings that say how many trees there are, not what a tree is.
+# Settings of how many trees there are; the others are parameters of XGBoost.
 _COUNTS = ("n_estimators", "max_trees")
 
 
 def boost(data: TrainingSet, settings: Mapping[str, Any], before: ComponentModel | None) -> TreesModel:
-    """`n_estimators` trees, after those of `before` where it is given; trees need neither scaling nor intercept."""
+    """Return `n_estimators` trees, after those of `before` where it is given."""
     import xgboost
 
     parameters = {name: value for name, value in settings.items() if name not in _COUNTS}
@@ -29,16 +29,16 @@ def boost(data: TrainingSet, settings: Mapping[str, Any], before: ComponentModel
         [rows],
         before.booster if isinstance(before, TreesModel) else None,
     )
-    # xgboost.train asks a list of callbacks after every tree, which takes a tenth of the time of small ones.
+    # xgboost.train calls a list of callbacks after every tree, which takes a tenth of the time of small ones.
     first = booster.num_boosted_rounds()
     for number in range(first, first + settings["n_estimators"]):
         booster.update(rows, number)
     return TreesModel(booster)
 
 
-@made_once
+@memoize_last
 def _binned(X: Matrix, bins: int) -> xgboost.QuantileDMatrix:
-    """Features in bins, which all components of a model have in common."""
+    """Return the features in bins, which all components of a model share."""
     import xgboost
 
     return xgboost.QuantileDMatrix(X, max_bin=bins, nthread=THREADS)

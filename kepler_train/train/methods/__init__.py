@@ -1,0 +1,1 @@
+"""Methods of fitting that several trainers share."""
