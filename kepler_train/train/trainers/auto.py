@@ -14,11 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from kepler_train.arrays import Positions
 from kepler_train.catalog import catalog
 from kepler_train.catalog.own_trainers import own_trainers
 from kepler_train.errors import DataError, UserError
 from kepler_train.evaluate.protocols import GAP
-from kepler_train.extract.row_times import Rows
 from kepler_train.models import ComponentModel, NarrowModel
 from kepler_train.models.middle import MiddleModel
 from kepler_train.models.parts import Part, read_parts
@@ -85,7 +85,7 @@ def by_error(data: TrainingSet, count: int, max_rows: int, failed: LeftOut) -> l
     return [candidates[name] for name in sorted(errors, key=lambda name: float(np.mean(errors[name])))]
 
 
-def folds(data: TrainingSet, count: int) -> Iterator[tuple[Rows, Rows]]:
+def folds(data: TrainingSet, count: int) -> Iterator[tuple[Positions, Positions]]:
     """Rows to learn from and rows to judge by: whole workloads where there are enough, else contiguous blocks.
 
     Idle rows are always learnt from where the schedule names them: every machine has some.
