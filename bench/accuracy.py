@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from kepler_train.evaluate.protocols import Protocol, gap_of, splits
-from kepler_train.extract.given import read_given
 from kepler_train.extract.row_times import RowTimes, workloads_or_blocks
+from kepler_train.extract.user_frame import read_user_frame
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.train.trainer import trainer
 from kepler_train.train.training_set import training_set
@@ -37,7 +37,7 @@ AIMS = {
 
 def forward_error(file: Path, group: str, component: str, name: str, seed: int, *, past: bool) -> tuple[float, float]:
     """Mean absolute error (W) on the last rows, and its standard error; all is chosen and fitted on the first."""
-    given = read_given(file, SOURCE, "nx12")
+    given = read_user_frame(file, SOURCE, "nx12")
     own = trainer(name)
     rows = workloads_or_blocks(given.whole(), FOLDS)
     seen = with_lags(rows, given.features, own.lags)

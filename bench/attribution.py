@@ -13,17 +13,17 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from kepler_train.extract.writing import extract_samples
+from kepler_train.extract.write_frames import extract_samples
 from kepler_train.isolate.attribution import RULES
 from kepler_train.isolate.background import NOTHING_KNOWN
 from kepler_train.isolate.frames import isolate_frames
-from kepler_train.isolate.isolation import attributed
-from kepler_train.isolate.truth import container_errors
+from kepler_train.isolate.isolation import attributed_file
 from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import read_schedule
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
+from kepler_train.simulate.share_errors import container_errors
 from kepler_train.simulate.store import store_of
 from kepler_train.simulate.truth import write_container_truth
 from kepler_train.simulate.workloads import STRESS_LOADS
@@ -58,7 +58,7 @@ def errors(work: Path, hours: float, group: str) -> pd.DataFrame:
             out.mkdir()
             asked = spec.model_copy(update={"isolator": isolator, "attribution": rule})
             isolate_frames(work / "frames", asked, NOTHING_KNOWN, out)
-            found = container_errors(pd.read_parquet(out / attributed(group)), truth)
+            found = container_errors(pd.read_parquet(out / attributed_file(group)), truth)
             pieces.append(found.assign(isolator=isolator, rule=rule))
     return pd.concat(pieces)
 

@@ -30,9 +30,10 @@ folder = Path(sys.argv[1])
 """
 # The earlier figure begins with the answer in memory: so does this, with the samples of every series.
 IN_PROCESS = """
+import pyarrow as pa
 from kepler_train.samples.parquet import MetricFile
 from kepler_train.samples.schedule import Schedule
-from kepler_train.extract.frames import node_frames
+from kepler_train.extract.node_extraction import extractions
 from kepler_train.spec import RunSpec
 spec = RunSpec(energy_sources=["rapl-sysfs", "acpi"], feature_groups=["Basic"])
 read, kept = MetricFile.read, {}
@@ -43,7 +44,8 @@ def from_memory(file, wanted):
     return kept[key]
 def seconds():
     began = time.process_time()
-    node_frames(folder, spec, "legacy", Schedule())
+    for node in extractions(folder, spec, "legacy", Schedule()):
+        node.node().to_pandas(), pa.concat_tables(node.containers()).unify_dictionaries().to_pandas()
     return time.process_time() - began
 seconds()
 with_reading = min(seconds() for _ in range(5))

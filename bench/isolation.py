@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.isolate.choice import scheduled_profiles
 from kepler_train.isolate.isolation import isolate_containers
+from kepler_train.isolate.profiling import scheduled_profiles
 from kepler_train.isolate.removal import RemoveProfile
 
 FEATURES = ["bpf_cpu_time_ms", "bpf_page_cache_hit", "cache_miss", "cpu_cycles", "cpu_instructions"]

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
-from kepler_train.extract.skew import Lag, estimate_lag
+from kepler_train.extract.meter_lag import MeterLag, estimate_lag
 
 SHAPES, EXPONENTS, SEEDS = ("steps", "saw", "decay", "ramps", "walk"), (0.3, 0.5, 1.0, 2.0, 3.0, 4.0), 6
 SCRAPES, EVERY, SPARE = 700, 5.0, 200  # s; the load is made second by second
@@ -40,7 +40,7 @@ def load(shape: str, chance: np.random.Generator) -> Floats:
     return np.clip(every + chance.normal(0, 0.02, len(every)), 0, 1)
 
 
-def found(shape: str, exponent: float, lag: float, seed: int) -> Lag:
+def found(shape: str, exponent: float, lag: float, seed: int) -> MeterLag:
     """What is found in one recording."""
     chance = np.random.default_rng(seed)
     busy = load(shape, chance)

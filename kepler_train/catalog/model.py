@@ -263,6 +263,10 @@ class Catalog(Entry):
                 found.append(entry)
         return found
 
+    def adds_up(self, column: str) -> bool:
+        """Return whether the values of containers add up to that of their node; else each has the node's value."""
+        return all(feature.share_by for feature in self.of_node(column))
+
     def _of_node(self, feature: str) -> list[NodeFeature]:
         places: list[Mapping[str, NodeFeature]] = [
             *(dialect.features.node for dialect in self.dialects.values()),

@@ -43,7 +43,7 @@ def estimate(
     unlike any that the model was trained on. Where the data have measured power, the error is said.
     """
     from kepler_train.estimate.estimates import estimate_table, estimates
-    from kepler_train.extract.table import write_table
+    from kepler_train.extract.training_table import write_table
 
     place = table_path(output)
     learnt, metadata = model_of(model)

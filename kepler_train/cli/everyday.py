@@ -154,7 +154,7 @@ def isolate(
 
 def _write_table(table: pd.DataFrame, output: str, preprocessed: bool, spec: RunSpec, about: dict[str, Any]) -> None:
     """Write the rows of the one feature group and source of a spec, and say so."""
-    from kepler_train.extract.table import preprocessed_name, write_preprocessed, write_table
+    from kepler_train.extract.training_table import preprocessed_name, write_preprocessed, write_table
 
     place = table_path(output)
     if preprocessed:

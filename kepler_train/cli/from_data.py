@@ -14,7 +14,7 @@ from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
-    from kepler_train.extract.given import Given
+    from kepler_train.extract.user_frame import UserFrame
     from kepler_train.spec import RunSpec
 
 Frame = Annotated[str, typer.Option("-i", "--input", help="The frame: a .csv or .parquet file, below DATAPATH.")]
@@ -48,7 +48,7 @@ def isolate_from_data(
     containers are taken for one container that does everything.
     """
     from kepler_train.cli.isolating import known_background
-    from kepler_train.extract.table import write_table
+    from kepler_train.extract.training_table import write_table
     from kepler_train.runs.from_data import isolate_given
     from kepler_train.runs.pipeline import about_table
     from kepler_train.train.chosen_features import chosen_features
@@ -104,7 +104,7 @@ def train_from_data(
     """
     from kepler_train.export.database import is_pipeline
     from kepler_train.export.layout import complete_arguments
-    from kepler_train.extract.given_workloads import with_workloads
+    from kepler_train.extract.user_frame import with_scheduled_workloads
     from kepler_train.hashing import sha256_of
     from kepler_train.parts import models_of
     from kepler_train.plan.checkpoints import keep_checkpoints
@@ -133,7 +133,7 @@ def train_from_data(
     phases = o.schedule_of(schedule)
     given = _read(file, asked)
     if schedule:
-        given = with_workloads(given, phases, about)
+        given = with_scheduled_workloads(given, phases, about)
     columns = chosen_features(given, features, asked.feature_groups[0], asked.thirdparty_metrics)
     times = given.rows["time"]
     window = {"start": times.min().to_pydatetime(), "end": times.max().to_pydatetime()}
@@ -170,13 +170,13 @@ def _frame_file(name: str) -> Path:
     return found
 
 
-def _read(file: Path, spec: RunSpec) -> Given:
-    from kepler_train.extract.given import read_given
+def _read(file: Path, spec: RunSpec) -> UserFrame:
+    from kepler_train.extract.user_frame import read_user_frame
 
-    return read_given(file, spec.energy_sources[0], spec.machine_id)
+    return read_user_frame(file, spec.energy_sources[0], spec.machine_id)
 
 
-def _node_type(given: Given, asked: int | None) -> int:
+def _node_type(given: UserFrame, asked: int | None) -> int:
     """The node type that the user names, else the frame; else 0."""
     numbers = ", ".join(f"{number:g}" for number in given.node_types).replace("nan", "none")
     if asked is not None:
@@ -201,10 +201,10 @@ def _about(file: Path) -> dict[str, Any]:
         return named.groupdict() if named else {}
     from pyarrow import ArrowInvalid
 
-    from kepler_train.extract.given import unreadable
-    from kepler_train.extract.provenance import read_about
+    from kepler_train.extract.frame_metadata import read_frame_metadata
+    from kepler_train.extract.user_frame import unreadable
 
     try:
-        return read_about(file)
+        return read_frame_metadata(file)
     except (ArrowInvalid, OSError) as error:
         raise unreadable(file, error) from None

@@ -72,14 +72,14 @@ def _plot_rows(
 ) -> None:
     """Power and load of every node over time, with the phases of the schedule."""
     from kepler_train.export.timeline import plot_timeline
-    from kepler_train.extract.given import read_given
+    from kepler_train.extract.user_frame import read_user_frame
     from kepler_train.runs.pipeline import node_and_containers
 
     phases = o.schedule_of(schedule)
     if frame := frame_file(data):
         source = o.source_in_frame(energy_source)
         asked = o.spec_of(energy_sources=source, feature_groups=feature_group, output_types=["AbsPower"])
-        given = read_given(frame, asked.energy_sources[0], machine_id)
+        given = read_user_frame(frame, asked.energy_sources[0], machine_id)
         node = given.summed()
         load = _main_feature(asked, node) if feature_group else given.features[0]
     else:
@@ -148,7 +148,8 @@ def profile(
     Idle is what the schedule calls so; without a schedule, the quietest stretch of the window. Without --feature-group
     the profile serves every group that the query has.
     """
-    from kepler_train.isolate.profile import background, profile_file
+    from kepler_train.isolate.profile import profile_file
+    from kepler_train.isolate.profiling import profile_node
     from kepler_train.runs.pipeline import node_and_containers, only_node
 
     phases = o.schedule_of(schedule)
@@ -157,7 +158,7 @@ def profile(
         asked = spec if feature_group else _complete_groups(samples, spec)
         frames = node_and_containers(samples, asked, phases, work)
         node, containers = only_node(*frames, o.spec_of(nodes=nodes).nodes)
-        found = background(node, containers, _main_feature(spec, node), seconds, node_type, phases.machine)
+        found = profile_node(node, containers, _main_feature(spec, node), seconds, node_type, phases.machine)
     place = profile_file(data_path(output), node_type)
     with whole_file(place) as file:
         file.write_text(found.model_dump_json(indent=1), encoding="utf-8")
@@ -197,7 +198,7 @@ def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
 def _main_feature(spec: RunSpec, node: pd.DataFrame) -> str:
     """The feature that stands for the load: the main one of the group, or the first where it has no data."""
     from kepler_train.catalog import catalog
-    from kepler_train.extract.columns import columns_of_group
+    from kepler_train.extract.feature_groups import columns_of_group
 
     there = columns_of_group(node, spec.feature_groups[0], spec.thirdparty_metrics)
     main = catalog().group(spec.feature_groups[0]).main

@@ -47,10 +47,10 @@ def _is_of_estimates(header: bytes) -> bool:
 def _table_kind(file: Path) -> str:
     from pyarrow import ArrowInvalid
 
-    from kepler_train.extract.provenance import kind_of, read_about
+    from kepler_train.extract.frame_metadata import made_by, read_frame_metadata
 
     try:
-        return kind_of(read_about(file))
+        return made_by(read_frame_metadata(file))
     except (ArrowInvalid, OSError, ValueError):
         return ""
 

@@ -10,8 +10,8 @@ import numpy as np
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.errors import DataError
 from kepler_train.events import warn
-from kepler_train.extract.frames import Extraction
-from kepler_train.extract.sources import features_of
+from kepler_train.extract.feature_series import features_by_node
+from kepler_train.extract.node_extraction import NodeExtraction
 from kepler_train.samples.meters import Meter, meters_of
 from kepler_train.samples.metrics import RequiredMetrics, every_group, feature_metrics, required_metrics
 from kepler_train.samples.parquet import MetricFile, metrics_in
@@ -24,7 +24,7 @@ _NAMED = 3  # metrics in a sentence
 
 def estimable_nodes(
     samples: Path, spec: RunSpec, needs: Collection[str], schedule: Schedule
-) -> Iterator[tuple[str, Extraction | DataError]]:
+) -> Iterator[tuple[str, NodeExtraction | DataError]]:
     """The nodes of the spec, or all that are there: each with its rows, or with why it has none.
 
     `needs` are the features of the model. A node with a meter is extracted as for training, so that what was measured
@@ -35,7 +35,7 @@ def estimable_nodes(
     # A model that needs nothing of Kepler's serves machines without it too.
     others = not required_metrics(spec, name).of_kepler
     nodes = _everything(spec)[name].every_node(lambda metric: MetricFile(samples, metric).labels, others=others)
-    features = features_of(samples, spec, dialect, nodes)
+    features = features_by_node(samples, spec, dialect, nodes)
     meters = _working(meters_of(samples, spec, dialect))
     there = sorted(node for node, own in features.items() if own)
     if not there:
@@ -50,7 +50,7 @@ def estimable_nodes(
         else:
             columns = [one.name for one in own]
             try:
-                extraction = Extraction(node, meters.get(node, []), own, columns, dialect, schedule, spec)
+                extraction = NodeExtraction(node, meters.get(node, []), own, columns, dialect, schedule, spec)
             except DataError as error:
                 yield node, error
             else:

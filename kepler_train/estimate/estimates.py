@@ -12,17 +12,17 @@ import pandas as pd
 import pyarrow as pa
 
 from kepler_train.catalog import catalog
+from kepler_train.columns import CONTAINER_ID, TIMESTAMP
 from kepler_train.errors import DataError, UserError
 from kepler_train.estimate.estimable import estimable_nodes
-from kepler_train.estimate.sharing import Containers, are_containers, estimated, shared_by, windows_of
+from kepler_train.estimate.sharing import ContainerRows, are_containers, estimated, sharing_features, window_numbers
 from kepler_train.events import warn
-from kepler_train.extract.frames import Extraction
-from kepler_train.extract.given import read_given
-from kepler_train.extract.given_workloads import with_workloads
-from kepler_train.extract.provenance import read_about
+from kepler_train.extract.frame_metadata import read_frame_metadata
+from kepler_train.extract.node_extraction import NodeExtraction
 from kepler_train.extract.row_times import workloads_or_blocks
-from kepler_train.extract.table import CONTAINER, TIMESTAMP, unix_seconds
-from kepler_train.extract.writing import tell, with_words
+from kepler_train.extract.training_table import unix_seconds
+from kepler_train.extract.user_frame import read_user_frame, with_scheduled_workloads
+from kepler_train.extract.write_frames import decode_names, report_node
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.models.lags import without_lag
@@ -41,9 +41,11 @@ def rows_of_frame(
 
     A schedule that has phases says which workload a row belongs to. Of the nodes that are asked for each must be there.
     """
-    given = read_given(file, metadata["energy_source"], machine, measured=False)
+    given = read_user_frame(file, metadata["energy_source"], machine, measured=False)
     if schedule.phases:
-        given = with_workloads(given, schedule, read_about(file) if file.suffix == ".parquet" else {})
+        given = with_scheduled_workloads(
+            given, schedule, read_frame_metadata(file) if file.suffix == ".parquet" else {}
+        )
     rows = given.rows if given.has_containers else given.rows.drop(columns="container")
     if metadata["output_type"] == "DynPower" and given.is_of_whole_nodes():
         rows = rows.drop(columns=given.power)
@@ -64,7 +66,7 @@ def rows_of_query(
     The power of a node is no measure of its containers' and is left out for them. Of nodes that were not asked for by
     name, those that cannot serve are left out.
     """
-    needs = {without_lag(name) for name in metadata["features"]} | shared_by(metadata)
+    needs = {without_lag(name) for name in metadata["features"]} | sharing_features(metadata)
     own = {
         "energy_sources": [metadata["energy_source"]],
         "feature_groups": [metadata["feature_group"]],
@@ -96,14 +98,14 @@ def _of_others(features: Iterable[str]) -> list[str]:
     return sorted(name for name in features if name not in known and not catalog().of_node(name))
 
 
-def _rows(extraction: Extraction | DataError, spec: RunSpec) -> pd.DataFrame:
+def _rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd.DataFrame:
     """The rows of one node with `<component>_power` as measured (W), or of its containers; or why there are none."""
     if isinstance(extraction, DataError):
         raise extraction
-    node: pd.DataFrame = with_words(extraction.node()).to_pandas()
-    tell(extraction, len(node), spec)
+    node: pd.DataFrame = decode_names(extraction.node()).to_pandas()
+    report_node(extraction, len(node), spec)
     if spec.output_types == ["DynPower"]:
-        containers: pd.DataFrame = pa.concat_tables(map(with_words, extraction.containers())).to_pandas()
+        containers: pd.DataFrame = pa.concat_tables(map(decode_names, extraction.containers())).to_pandas()
         return containers.merge(node[["time", "node", "workload"]], on=["time", "node"])
     return node.rename(columns={name: name.partition("/")[2] for name in node.columns if "/" in name})
 
@@ -111,7 +113,7 @@ def _rows(extraction: Extraction | DataError, spec: RunSpec) -> pd.DataFrame:
 def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     """Every row with the estimated power of each component (W): `predicted`, `low`, `high`, and `measured` or NaN.
 
-    Containers have their share of what the model says of their node. `outside` marks rows whose features are outside
+    ContainerRows have their share of what the model says of their node. `outside` marks rows whose features are outside
     the hull of the training rows.
     """
     if rows.empty:
@@ -138,8 +140,8 @@ def _outside(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, npt.N
     hulls = {name: Hull.read(content) for name, content in metadata.get("hull", {}).items()}
     outside = {component: hull.outside(rows) for component, hull in hulls.items()}
     if are_containers(metadata, rows):
-        window, features = windows_of(rows), {name for hull in hulls.values() for name in hull.features}
-        containers = Containers({name: rows[name].to_numpy(dtype=np.float64) for name in features}, window)
+        window, features = window_numbers(rows), {name for hull in hulls.values() for name in hull.features}
+        containers = ContainerRows({name: rows[name].to_numpy(dtype=np.float64) for name in features}, window)
         nodes = {name: containers.added_up(name) for name in features}
         outside = {component: outside[component] | hull.beyond(nodes)[window] for component, hull in hulls.items()}
     return outside
@@ -160,7 +162,7 @@ def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
     outside = np.logical_or.reduce([rows["outside"].to_numpy() for _, rows in found.groupby("component", sort=False)])
     table = pd.concat([first[labels], *parts], axis=1).assign(outside=outside)
     table["time"] = unix_seconds(table["time"])
-    named: pd.DataFrame = table.rename(columns={"time": TIMESTAMP, "container": CONTAINER})
+    named: pd.DataFrame = table.rename(columns={"time": TIMESTAMP, "container": CONTAINER_ID})
     return named
 
 

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from kepler_train.catalog import catalog
 from kepler_train.errors import UserError
-from kepler_train.isolate.containers import adds_up
 from kepler_train.models.component import Watts
 from kepler_train.models.interval import apply_interval
 from kepler_train.models.power import PowerModel
@@ -38,7 +38,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Containers:
+class ContainerRows:
     """Rows of containers: a column per feature (1/s), and the number of the window and node that each row is of."""
 
     columns: dict[str, Watts]
@@ -47,7 +47,7 @@ class Containers:
     def added_up(self, name: str) -> Watts:
         """A feature of the node by window: the sum over its containers, or what all of them have, as the clock."""
         values, windows = self.columns[name], int(self.window.max()) + 1
-        if adds_up(name):
+        if catalog().adds_up(name):
             return np.asarray(np.bincount(self.window, values, windows), dtype=np.float64)
         whole = np.full(windows, -np.inf)
         np.maximum.at(whole, self.window, values)
@@ -59,8 +59,8 @@ def estimated(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
     columns = model.columns_of(rows)
     if not are_containers(metadata, rows):
         return _with_intervals(model.watts(columns), metadata)
-    window = windows_of(rows)
-    containers = Containers(columns, window)
+    window = window_numbers(rows)
+    containers = ContainerRows(columns, window)
     node = _with_intervals(model.watts({name: containers.added_up(name) for name in model.features}), metadata)
     counts = _what_counts(model, metadata, rows, columns)
     return {component: _shared(own, counts[component], window) for component, own in node.items()}
@@ -71,12 +71,12 @@ def are_containers(metadata: Mapping[str, Any], rows: pd.DataFrame) -> bool:
     return metadata["output_type"] == "DynPower" and "container" in rows.columns
 
 
-def windows_of(rows: pd.DataFrame) -> npt.NDArray[np.intp]:
+def window_numbers(rows: pd.DataFrame) -> npt.NDArray[np.intp]:
     """The number of the window and node of each row of a container."""
     return rows.groupby(["time", "node"], sort=False, observed=True).ngroup().to_numpy().astype(np.intp)
 
 
-def shared_by(metadata: Mapping[str, Any]) -> set[str]:
+def sharing_features(metadata: Mapping[str, Any]) -> set[str]:
     """The features that containers share power by, beside those that the model looks at."""
     sharing = metadata.get("sharing") or {}
     return {feature for own in sharing.values() for feature, weight in own.items() if weight}

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kepler_train.estimate.sharing import Containers, windows_of
+from kepler_train.estimate.sharing import ContainerRows, window_numbers
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.containers import read_batches
 from kepler_train.models import PowerModel
@@ -42,11 +42,11 @@ def additivity_error(model: PowerModel, containers: Path) -> dict[str, float] | 
 
 # All trainers of both sources learn from the file of their feature group in turn; a few thousand rows each are kept.
 @lru_cache(maxsize=16)
-def _spread(containers: Path, written: int) -> Containers:  # noqa: ARG001  # a file written anew is another one
+def _spread(containers: Path, written: int) -> ContainerRows:  # noqa: ARG001  # a file written anew is another one
     """The rows of some windows of a file, without power."""
     count = pq.read_metadata(containers).num_rows
     if not count:
-        return Containers({}, np.empty(0, dtype=np.intp))
+        return ContainerRows({}, np.empty(0, dtype=np.intp))
     names = [name for name in pq.read_schema(containers).names if not name.endswith("_power")]
     times = pc.unique(pa.chunked_array([batch["time"] for batch in read_batches(containers, ["time"])])).sort()
     windows = min(WINDOWS, len(times), max(ROWS * len(times) // count, 10))
@@ -59,4 +59,4 @@ def _spread(containers: Path, written: int) -> Containers:  # noqa: ARG001  # a 
     found = pa.Table.from_batches(parts).to_pandas()
     features = [name for name in names if name not in ("time", "node", "container", "workload")]
     columns = {name: found[name].to_numpy(dtype=np.float64) for name in features}
-    return Containers(columns, windows_of(found))
+    return ContainerRows(columns, window_numbers(found))

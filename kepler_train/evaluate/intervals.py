@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kepler_train.arrays import Positions
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.lines import rising_line
 from kepler_train.evaluate.protocols import Protocol
-from kepler_train.extract.row_times import Rows
 from kepler_train.models.component import Watts
 from kepler_train.models.interval import apply_interval
 from kepler_train.samples.schedule import IDLE
@@ -35,7 +35,7 @@ class Residuals:
 
     measured: Watts
     predicted: Watts
-    workload: Rows
+    workload: Positions
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Residuals:
         """Some of the rows."""
@@ -65,7 +65,7 @@ def intervals(held_out: HeldOut, level: float) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _calibration(held_out: HeldOut) -> dict[str, Rows]:
+def _calibration(held_out: HeldOut) -> dict[str, Positions]:
     """The rows that the interval of each component is made of."""
     blocked = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.BLOCKED}
     unseen = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.WORKLOAD}

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.extract.row_times import Rows
+from kepler_train.arrays import Positions
 
 HELD_OUT, MODEL = "held_out.parquet", "model"
 """What training leaves of a model: its held-out predictions, and the folder of its artifact."""
@@ -24,7 +24,7 @@ _LABELS = ("node", "workload", "protocol", "component")
 class Coded(NamedTuple):
     """Names by row: numbers, and what each number stands for."""
 
-    codes: Rows
+    codes: Positions
     names: list[str]
 
     @classmethod
@@ -33,7 +33,7 @@ class Coded(NamedTuple):
         codes, names = pd.factorize(column, sort=True)
         return cls(codes, [str(name) for name in names])
 
-    def take(self, rows: Rows) -> Coded:
+    def take(self, rows: Positions) -> Coded:
         """Some of the rows."""
         return Coded(self.codes[rows], self.names)
 
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
     protocol: str
     component: str
-    rows: Rows
+    rows: Positions
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from kepler_train.extract.row_times import Rows, RowTimes
+from kepler_train.arrays import Positions
+from kepler_train.extract.row_times import RowTimes
 from kepler_train.samples.schedule import IDLE
 
 # RowTimes between training rows and held-out rows: what a meter or a fan still remembers, and more than any lag.
@@ -42,8 +43,8 @@ class Split:
     """Rows to learn from and rows to judge by, by position, and the protocols that cut the rows so."""
 
     protocols: tuple[Protocol, ...]
-    inside: Rows
-    outside: Rows
+    inside: Positions
+    outside: Positions
 
 
 def all_splits(frame: pd.DataFrame, folds: int, seed: int, lags: int = 0) -> list[Split]:
@@ -63,7 +64,9 @@ def gap_of(rows: int, folds: int, lags: int = 0) -> int:
     return max(lags, min(GAP, rows // (2 * folds)))
 
 
-def splits(protocol: Protocol, windows: RowTimes, folds: int, seed: int, gap: int) -> Iterator[tuple[Rows, Rows]]:
+def splits(
+    protocol: Protocol, windows: RowTimes, folds: int, seed: int, gap: int
+) -> Iterator[tuple[Positions, Positions]]:
     """Pairs of training rows and held-out rows, by position."""
     for outside in _held_out(protocol, windows, folds, seed):
         inside = np.ones(len(windows.times), dtype=bool)
@@ -74,7 +77,7 @@ def splits(protocol: Protocol, windows: RowTimes, folds: int, seed: int, gap: in
             yield np.flatnonzero(inside), outside
 
 
-def _held_out(protocol: Protocol, windows: RowTimes, folds: int, seed: int) -> Iterator[Rows]:
+def _held_out(protocol: Protocol, windows: RowTimes, folds: int, seed: int) -> Iterator[Positions]:
     if protocol is Protocol.WORKLOAD:
         # Every machine has idle rows, so no deployed model is without them.
         loads = sorted(set(windows.workloads) - {IDLE})

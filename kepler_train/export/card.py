@@ -11,11 +11,11 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from kepler_train import __version__
+from kepler_train.arrays import Positions
 from kepler_train.evaluate.baselines import title
 from kepler_train.evaluate.judged import Coded, HeldOut
 from kepler_train.evaluate.protocols import FORWARD, Protocol
 from kepler_train.export.standings import of_component
-from kepler_train.extract.row_times import Rows
 from kepler_train.models.hull import Hull
 
 CARD, PICTURE = "model_card.md", "held_out.svg"
@@ -80,7 +80,7 @@ def picture(held_out: HeldOut, protocol: Protocol) -> str:
     return _environment().get_template(PICTURE).render(panels=panels, colours=colours, side=_SIDE, protocol=protocol)
 
 
-def _paths(across: Rows, down: Rows, workloads: Coded) -> Iterator[tuple[str, str]]:
+def _paths(across: Positions, down: Positions, workloads: Coded) -> Iterator[tuple[str, str]]:
     """A dot for every row of each workload, as steps of no length."""
     for code, name in sorted(enumerate(workloads.names), key=lambda pair: pair[1]):
         own = workloads.codes == code

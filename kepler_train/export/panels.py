@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from kepler_train.arrays import Positions
 from kepler_train.export.canvas import LARGE, NORMAL, PALE, UPRIGHT, Canvas, Point, width_of
-from kepler_train.extract.row_times import Rows
 
 Numbers = npt.NDArray[np.floating]
 # Colours that are told apart side by side; beyond them they come again.
@@ -157,7 +157,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
     return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
 
 
-def thinned(rows: Rows, points: int) -> Rows:
+def thinned(rows: Positions, points: int) -> Positions:
     """So many rows at most, evenly spread: more of them hide what they show."""
     return rows[:: max(1, -(-len(rows) // points))]
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from kepler_train.arrays import Positions
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.canvas import Canvas
 from kepler_train.export.panels import Grid, Legend, Panel, colours_of, thinned
-from kepler_train.extract.row_times import BLOCK, Rows
+from kepler_train.extract.row_times import BLOCK
 
 _POINTS = 1000  # of a panel
 _DIAGONAL = "#666666"
@@ -62,6 +63,6 @@ def plot_held_out(held_out: Mapping[str, HeldOut], file: Path) -> None:
     canvas.save(file)
 
 
-def _names(held_out: HeldOut, rows: Rows) -> list[str]:
+def _names(held_out: HeldOut, rows: Positions) -> list[str]:
     """The workloads of some rows."""
     return [held_out.workload.names[code] for code in np.unique(held_out.workload.codes[rows])]

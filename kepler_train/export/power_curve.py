@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kepler_train.arrays import Positions
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.export.canvas import Canvas
 from kepler_train.export.panels import Grid, Legend, Numbers, Panel, colours_of, heading, limits, thinned
 from kepler_train.export.plot import farthest
-from kepler_train.extract.row_times import Rows
 from kepler_train.train.held_out import LOAD
 
 _GREY = "#888888"
@@ -56,7 +56,7 @@ def plot_power_curves(held_out: Mapping[str, HeldOut], main: Mapping[str, str], 
     canvas.save(file)
 
 
-def _columns(held_out: HeldOut, rows: Rows, power: str) -> tuple[Numbers, Numbers]:
+def _columns(held_out: HeldOut, rows: Positions, power: str) -> tuple[Numbers, Numbers]:
     """Load and power (W) of some rows."""
     return held_out.columns[LOAD][rows], held_out.columns[power][rows]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kepler_train.arrays import Floats
 from kepler_train.export.axes import new_figure, save_figure
 from kepler_train.export.panels import colours_of
-from kepler_train.extract.counters import Floats
 from kepler_train.samples.schedule import IDLE, Phase, Schedule
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
-"""Aliasing: scrapes that see now one reading of the exporter more and now one less, found from the energy of steps.
+"""Aliasing: scrapes that see one reading of the exporter more or less from step to step, detected in their energy.
 
 An exporter that reads every R seconds, scraped every S > R, shows ⌊S/R⌋ or ⌈S/R⌉ readings in a step: with S = 5 and
 R = 3 the energy of 3, 6, 6, 3, 6, 6 … seconds. No value repeats, so R is not seen directly; but the energy of a step,
-as a share of that of the steps around it, then follows just this pattern. It does so in every counter alike, while a
-load that comes and goes as regularly moves some more than others: the steadiest one must show it, and the sum of all.
+as a share of that of the steps around it, then follows exactly this pattern. It does so in every counter alike, while
+a load that comes and goes as regularly moves some more than others: both the steadiest counter and the sum of all must
+show it.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kepler_train.extract.clock import MOST_STEPS, Bools, stretches
-from kepler_train.extract.counters import Floats
+from kepler_train.arrays import Bools, Floats
+from kepler_train.extract.windows import MOST_STEPS, stretches
 
-_FEW = 4  # times that a stretch must hold the pattern
-# A pattern is there when its size is known to this share of it, and is that of the refresh but for a few errors …
-_KNOWN, _ERRORS, _SIZE = 0.05, 3.0, 0.03
-# … and when so much of what depends on the place in the pattern is the pattern.
+_FEW = 4  # repetitions of the pattern that a stretch must hold
+# A pattern is present when its size is 1 within this tolerance and so many standard errors, which must be small …
+_TOLERANCE, _ERRORS, _LARGEST_ERROR = 0.03, 3.0, 0.05
+# … and when it explains this share of the variance between places in the pattern.
 _EXPLAINED = 0.9
-_ABSENT = 0.75  # a size that is surely below this is none
-_MOVING = 0.9  # of the steps in which a counter moves, if it is to be looked at
-_DEVIATION, _OF_MEDIAN = 1.4826, 1.2533  # of normal noise: deviation / median deviation, error of median / of mean
+_ABSENT = 0.75  # a size that is below this by so many standard errors excludes the pattern
+_MOVING = 0.9  # least share of steps in which a counter moves, to be looked at
+# Of normal noise: standard deviation / median absolute deviation, and standard error of the median / of the mean.
+_DEVIATION, _OF_MEDIAN = 1.4826, 1.2533
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """How the pattern of a refresh fits: `size` is 1 where it is there, and 0 where it is not."""
+    """Fit of the pattern of a refresh: `size` is 1 where the pattern is present, and 0 where it is absent."""
 
     refresh: int  # s
     size: float
@@ -38,12 +40,12 @@ class _Fit:
     unevenness: float  # variance of the share of a step
 
     @property
-    def seen(self) -> bool:
-        return self.whole and self.explained >= _EXPLAINED
+    def present(self) -> bool:
+        return self.full_size and self.explained >= _EXPLAINED
 
     @property
-    def whole(self) -> bool:
-        return self.error <= _KNOWN and abs(self.size - 1) <= _SIZE + _ERRORS * self.error
+    def full_size(self) -> bool:
+        return self.error <= _LARGEST_ERROR and abs(self.size - 1) <= _TOLERANCE + _ERRORS * self.error
 
     @property
     def excluded(self) -> bool:
@@ -51,22 +53,22 @@ class _Fit:
 
 
 def hidden_refresh(counters: Sequence[Floats], whole: Bools, interval: float, habit: float | None) -> float | None:
-    """The refresh (s) of an exporter that is scraped less often: whole seconds, as people choose them.
+    """Return the refresh (s) of an exporter that is scraped less often: whole seconds, as people choose them.
 
     `counters` are the energy of every step in each of the counters (J). None where every step has the same number of
-    readings; the exporter's habit as long as the data do not exclude it.
+    readings; the exporter's usual refresh (`habit`) as long as the data do not exclude it.
     """
     scrape = round(interval)
-    moving = [own for own in counters if whole.any() and (own[whole] > 0).mean() >= _MOVING]
+    moving = [gains for gains in counters if whole.any() and (gains[whole] > 0).mean() >= _MOVING]
     if scrape < 2 or abs(interval - scrape) > 0.01 * interval or not moving:
         return habit
-    joules = min(moving, key=lambda own: _spread(own[whole]))
+    joules = min(moving, key=lambda gains: _spread(gains[whole]))
     fits = {refresh: _fit(joules, whole, scrape, refresh) for refresh in range(2, scrape) if scrape % refresh}
     total = np.sum(moving, axis=0)
-    seen = [fit for fit in fits.values() if fit.seen and _fit(total, whole, scrape, fit.refresh).whole]
-    if seen:
+    present = [fit for fit in fits.values() if fit.present and _fit(total, whole, scrape, fit.refresh).full_size]
+    if present:
         # Half a pattern may look like the whole pattern of another refresh: the whole one is the clearest.
-        return float(max(seen, key=lambda fit: fit.unevenness).refresh)
+        return float(max(present, key=lambda fit: fit.unevenness).refresh)
     usual = fits.get(round(habit)) if habit else None
     return None if usual and usual.excluded else habit
 
@@ -77,33 +79,34 @@ def _spread(joules: Floats) -> float:
 
 
 def _pattern(scrape: int, refresh: int) -> Floats:
-    """The readings in consecutive steps, as a share of their mean."""
+    """Return the readings in consecutive steps, as a share of their mean."""
     steps = refresh // math.gcd(scrape, refresh)
     readings = np.diff(np.arange(steps + 1) * scrape // refresh)
     return np.asarray(readings * refresh / scrape)
 
 
 def _fit(joules: Floats, whole: Bools, scrape: int, refresh: int) -> _Fit:
-    """Stretches are judged apart: a gap may hide a restart of the exporter, after which the pattern lies elsewhere."""
+    """Return the mean fit over stretches: a gap may hide a restart of the exporter, which shifts the pattern."""
     pattern = _pattern(scrape, refresh) - 1
     steps, square = len(pattern), float(pattern @ pattern)
     sizes, errors, explained, weights = [], [], [], []
     for begin, end in stretches(whole):
-        times = (end - begin - steps + 1) // steps
-        if times < _FEW or steps > MOST_STEPS:
+        repetitions = (end - begin - steps + 1) // steps
+        if repetitions < _FEW or steps > MOST_STEPS:
             continue
-        own = joules[begin:end]
-        around = np.convolve(own, np.ones(steps), "valid")[: times * steps]  # of the steps around each, itself included
-        middle = own[steps // 2 : steps // 2 + times * steps]
-        share = np.divide(steps * middle, around, out=np.ones(len(middle)), where=around > 0).reshape(times, steps)
+        energy = joules[begin:end]
+        count = repetitions * steps
+        around = np.convolve(energy, np.ones(steps), "valid")[:count]  # of each step and those around it
+        middle = energy[steps // 2 : steps // 2 + count]
+        share = np.divide(steps * middle, around, out=np.ones(count), where=around > 0).reshape(-1, steps)
         usual = np.median(share, axis=0)
         noise = _DEVIATION * float(np.median(np.abs(share - usual)))
         usual -= usual.mean()
         best = max(float(np.roll(pattern, place) @ usual) for place in range(steps))
         sizes.append(best / square)
-        errors.append((_OF_MEDIAN * noise) ** 2 / times / square)
+        errors.append((_OF_MEDIAN * noise) ** 2 / repetitions / square)
         explained.append(best**2 / square / max(float(usual @ usual), 1e-12))
-        weights.append(times)
+        weights.append(repetitions)
     if not weights:
         return _Fit(refresh, 0.0, math.inf, 0.0, 0.0)
     size, error, share_of_all = (float(np.average(values, weights=weights)) for values in (sizes, errors, explained))

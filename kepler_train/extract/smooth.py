@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kepler_train.extract.clock import Bools, Numbers, Windows
-from kepler_train.extract.counters import Floats
+from kepler_train.arrays import Bools, Floats, Positions
+from kepler_train.extract.windows import ScrapeWindows
 
 # The length of a stretch, in windows of the usual length.
 WINDOWS = 30
@@ -20,22 +20,20 @@ _CLOSE = 1e-3
 
 
 class Smoothing:
-    """The rolling mean over the windows of one node; `phases` says to which phase of load each belongs."""
+    """Rolling mean over the windows of one node; `phases` has the number of the phase of load that each belongs to."""
 
-    def __init__(self, windows: Windows, complete: Bools, phases: Numbers) -> None:
+    def __init__(self, windows: ScrapeWindows, complete: Bools, phases: Positions) -> None:
         self._seconds = windows.seconds
         places = np.arange(len(windows))
         joined = complete[1:] & complete[:-1] & (windows.first[1:] == windows.last[:-1]) & (phases[1:] == phases[:-1])
-        begins = (
-            np.maximum.accumulate(np.where(np.concatenate([[False], joined]), 0, places)) if len(places) else places
-        )
+        begins = np.maximum.accumulate(np.where(np.concatenate([[False], joined])[: len(places)], 0, places))
         length = WINDOWS * float(np.median(self._seconds)) if len(places) else 0.0
         within = np.searchsorted(windows.starts, windows.ends - length - _CLOSE)
-        # How many windows before its own belong to each row.
+        # How many windows before its own belong to the stretch of each row.
         self._before = places - np.minimum(np.maximum(begins, within), places)
 
     def mean(self, rates: Floats) -> Floats:
-        """The means of rates by window, which is the last axis.
+        """Return the means of rates; the last axis is the windows.
 
         Sums are taken one by one: a difference of running totals would leave traces of what lies outside the stretch.
         """

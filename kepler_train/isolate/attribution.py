@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from kepler_train.arrays import Floats, Positions
 from kepler_train.catalog import FeatureGroup
 from kepler_train.errors import UserError, unknown_name
-from kepler_train.isolate.containers import Floats, Positions
 
 RULES = ("main-feature", "proportional")
 UNATTRIBUTED = "unattributed"

@@ -1,4 +1,4 @@
-"""What is known of the background before the data are looked at: profiles of idle machines, AbsPower models.
+"""What is known of the background before the data are read: profiles of idle machines, AbsPower models.
 
 A run keeps both with its plan, so that its later steps see what the plan saw, whatever is published meanwhile.
 """
@@ -13,9 +13,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kepler_train.isolate.containers import Floats
-from kepler_train.isolate.profile import PROFILES, Background, parse_background, profile_name, renewed
-from kepler_train.isolate.removal import Predict
+from kepler_train.arrays import Floats
+from kepler_train.columns import power_column
+from kepler_train.isolate.profile import (
+    PROFILES,
+    BackgroundProfile,
+    merge_profiles,
+    parse_profile,
+    profile_name,
+)
+from kepler_train.isolate.removal import PredictPower
 from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.models import PowerModel, load_model
 from kepler_train.models.files import METADATA
@@ -26,46 +33,44 @@ PROFILE, MODELS = "profile.json", "abs_models"
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownBackground:
     """Profiles by node (`ANY_NODE` for all), and AbsPower models by feature group and energy source."""
 
-    profiles: Mapping[str, Background] = field(default_factory=dict)
+    profiles: Mapping[str, BackgroundProfile] = field(default_factory=dict)
     models: Mapping[tuple[str, str], PowerModel] = field(default_factory=dict)
 
+    def _models_of(self, group: str) -> dict[str, PowerModel]:
+        return {source: model for (model_group, source), model in self.models.items() if model_group == group}
+
     def columns(self, group: str) -> set[str]:
-        """The power columns that the models of a group predict."""
-        return {
-            f"{source}/{component}_power"
-            for (of_group, source), model in self.models.items()
-            if of_group == group
-            for component in model.components
-        }
+        """Return the power columns that the models of a group predict."""
+        models = self._models_of(group)
+        return {power_column(source, component) for source, model in models.items() for component in model.components}
 
-    def predict(self, group: str) -> Predict:
-        """What the models of a group say about features, in the columns of the frames."""
+    def predict(self, group: str) -> PredictPower:
+        """Return the prediction of the models of a group from features, in the columns of the frames."""
 
-        def predicted(usage: pd.DataFrame) -> dict[str, Floats]:
+        def power(usage: pd.DataFrame) -> dict[str, Floats]:
             return {
-                f"{source}/{component}_power": np.asarray(watts)
-                for (of_group, source), model in self.models.items()
-                if of_group == group
+                power_column(source, component): np.asarray(watts)
+                for source, model in self._models_of(group).items()
                 for component, watts in model.predict(usage).items()
             }
 
-        return predicted
+        return power
 
 
-NOTHING_KNOWN = Known()
+NOTHING_KNOWN = KnownBackground()
 
 
-def read_known(folder: Path, spec: RunSpec) -> Known:
-    """What was kept in a folder; a profile without a node type serves the node that it is of, and no other."""
+def read_known_background(folder: Path, spec: RunSpec) -> KnownBackground:
+    """Return what was kept in a folder; a profile without a node type serves its own node only."""
     file = folder / PROFILE
     profiles = {}
     if file.is_file():
-        found = parse_background(file.read_bytes(), file, spec.node_type)
-        profiles = {ANY_NODE if spec.node_type else found.node: found}
-    return Known(profiles, read_models(folder / MODELS))
+        profile = parse_profile(file.read_bytes(), file, spec.node_type)
+        profiles = {ANY_NODE if spec.node_type else profile.node: profile}
+    return KnownBackground(profiles, read_models(folder / MODELS))
 
 
 def pass_on_profile(isolated: Path, folder: Path) -> None:
@@ -74,23 +79,23 @@ def pass_on_profile(isolated: Path, folder: Path) -> None:
         shutil.copyfile(isolated / PROFILE, folder / PROFILE)
 
 
-def promote_profile(content: bytes, store: Store, node_type: int) -> Background:
-    """Let the profile of a run be that of its node type in a workspace, unless a later one is there; answer what is."""
+def promote_profile(content: bytes, store: Store, node_type: int) -> BackgroundProfile:
+    """Merge the profile of a run into that of its node type in a workspace, and return the result."""
     key = f"{PROFILES}/{profile_name(node_type)}"
-    fresh = kept = parse_background(content, "The run's own profile", node_type)
+    fresh = merged = parse_profile(content, "The run's own profile", node_type)
 
-    def change(before: bytes | None) -> bytes | None:
-        nonlocal kept
-        stored = parse_background(before, f"{store.uri}/{key}", node_type) if before is not None else None
-        kept = renewed(stored, fresh)
-        return None if kept == stored else kept.model_dump_json(indent=1).encode()
+    def merge(before: bytes | None) -> bytes | None:
+        nonlocal merged
+        stored = parse_profile(before, f"{store.uri}/{key}", node_type) if before is not None else None
+        merged = merge_profiles(stored, fresh)
+        return None if merged == stored else merged.model_dump_json(indent=1).encode()
 
-    store.update(key, change)
-    return kept
+    store.update(key, merge)
+    return merged
 
 
 def read_models(folder: Path) -> dict[tuple[str, str], PowerModel]:
-    """The models that were kept, by feature group and source."""
+    """Return the models that were kept in a folder, by feature group and source."""
     return {
         (file.parts[-4], file.parts[-3]): load_model(file.parent) for file in sorted(folder.glob(f"*/*/*/{METADATA}"))
     }

@@ -1,14 +1,14 @@
 """Isolation: node rows with dynamic power, and container rows with their shares of it.
 
-Files by feature group: `node_<group>.parquet` and `containers_<group>.parquet`. Features in them are what was done
-beyond the background, which is all that was done where the isolator knows no background.
+Files by feature group: `node_<group>.parquet` and `containers_<group>.parquet`. Their features are the work beyond
+that of the background, which is all work where the isolator knows no background.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,11 +17,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kepler_train.arrays import Floats, Positions
 from kepler_train.catalog import catalog
+from kepler_train.columns import CONTAINER, NODE, TIME, WORKLOAD, component_of
 from kepler_train.errors import DataError
 from kepler_train.isolate.attribution import UNATTRIBUTED, Shares, shares
-from kepler_train.isolate.clipping import Removed, dynamic_power
-from kepler_train.isolate.containers import Batch, Floats, Positions, Windows, adds_up, batches
+from kepler_train.isolate.clipping import Removed, subtract_background
+from kepler_train.isolate.containers import Batch, WindowIndex, batches
 from kepler_train.isolate.removal import Removal
 
 
@@ -36,33 +38,44 @@ class Isolated:
 
     @cached_property
     def labels(self) -> pa.Table:
-        """Time, node and workload of every window."""
-        table = pa.Table.from_pandas(self.node[["time", "node", "workload"]], preserve_index=False)
-        types = [table.schema.field("time"), pa.field("node", pa.string()), pa.field("workload", pa.string())]
+        """Return time, node and workload of every window."""
+        table = pa.Table.from_pandas(self.node[[TIME, NODE, WORKLOAD]], preserve_index=False)
+        types = [table.schema.field(TIME), pa.field(NODE, pa.string()), pa.field(WORKLOAD, pa.string())]
         return table.cast(pa.schema(types)).combine_chunks()
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Return the columns of container rows."""
+        labels, number = self.labels.schema, pa.float64()
+        return pa.schema(
+            [labels.field(TIME), labels.field(NODE), pa.field(CONTAINER, pa.string())]
+            + [pa.field(name, number) for name in self.features]
+            + [labels.field(WORKLOAD)]
+            + [pa.field(name, number) for name in self.shares]
+        )
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Work by feature and window (1/s): of all containers, of the background, and what is kept of the latter."""
+    """Work by feature and window (1/s): of all containers, of the background, and the share of the latter to keep."""
 
     everyone: dict[str, Floats]
     background: dict[str, Floats]
-    kept: dict[str, Floats]  # share of the background's work that is not removed, 0 to 1
+    kept: dict[str, Floats]  # 0 to 1
 
     def beyond(self, feature: str) -> Floats:
-        """The work that is left when the background's is removed."""
+        """Return the work that is left when the background's is removed."""
         background = self.background[feature]
         return self.everyone[feature] - background + background * self.kept[feature]
 
 
-def isolated_node(group: str) -> str:
-    """The file of node rows with dynamic power."""
+def isolated_node_file(group: str) -> str:
+    """Return the name of the file of node rows with dynamic power."""
     return f"node_{group}.parquet"
 
 
-def attributed(group: str) -> str:
-    """The file of container rows with their shares of dynamic power."""
+def attributed_file(group: str) -> str:
+    """Return the name of the file of container rows with their shares of dynamic power."""
     return f"containers_{group}.parquet"
 
 
@@ -74,127 +87,111 @@ def isolate_containers(
     rule: str,
     out: Path,
 ) -> dict[str, Isolated]:
-    """Write both files of every group; container rows are read twice, a batch at a time."""
-    features = sorted({name for own in groups.values() for name in own})
+    """Write both files of every group, and return their content; container rows are read twice, a batch at a time."""
+    features = sorted(set().union(*groups.values()))
     _check_columns(containers, features)
-    windows = Windows(node)
-    usage = _usage(containers, windows, len(node), [name for name in features if adds_up(name)], removal)
-    found = {group: _isolated(node, group, own, usage, removal, rule) for group, own in groups.items()}
+    windows = WindowIndex(node)
+    additive = [name for name in features if catalog().adds_up(name)]
+    usage = _usage(containers, windows, len(node), additive, removal)
+    isolated = {group: _isolated(node, group, names, usage, removal, rule) for group, names in groups.items()}
     with ExitStack() as stack:
         writers = {
-            group: (one, stack.enter_context(_writer(out / attributed(group), one))) for group, one in found.items()
+            group: stack.enter_context(_writer(out / attributed_file(group), rows)) for group, rows in isolated.items()
         }
         for batch in batches(containers, windows, features):
-            kept = _beyond_background(batch, usage, removal)
-            for one, writer in writers.values():
-                writer.write_table(_attributed_rows(kept, one))
-        for one, writer in writers.values():
-            writer.write_table(_left_over(one))
-    for group, one in found.items():
-        one.node.to_parquet(out / isolated_node(group), index=False)
-    return found
+            beyond = _beyond_background(batch, usage, removal)
+            for group, writer in writers.items():
+                writer.write_table(_attributed_rows(beyond, isolated[group]))
+        for group, writer in writers.items():
+            writer.write_table(_unattributed_rows(isolated[group]))
+    for group, rows in isolated.items():
+        rows.node.to_parquet(out / isolated_node_file(group), index=False)
+    return isolated
 
 
-def _writer(file: Path, one: Isolated) -> pq.ParquetWriter:
+def _writer(file: Path, isolated: Isolated) -> pq.ParquetWriter:
     # Numbers hardly repeat: looking for a dictionary of them takes longer than writing them.
-    return pq.ParquetWriter(file, _schema(one), compression="zstd", use_dictionary=["node", "container", "workload"])
+    return pq.ParquetWriter(file, isolated.schema, compression="zstd", use_dictionary=[NODE, CONTAINER, WORKLOAD])
 
 
 def _check_columns(containers: Sequence[Path], features: list[str]) -> None:
-    there = set.intersection(*(set(pq.read_schema(file).names) for file in containers))
-    missing = [name for name in features if name not in there]
+    common = set.intersection(*(set(pq.read_schema(file).names) for file in containers))
+    missing = [name for name in features if name not in common]
     if missing:
         raise DataError(f"The rows of containers have no {', '.join(missing)}: choose another feature group.")
 
 
-def _usage(containers: Sequence[Path], windows: Windows, rows: int, features: list[str], removal: Removal) -> Usage:
+def _usage(containers: Sequence[Path], windows: WindowIndex, rows: int, features: list[str], removal: Removal) -> Usage:
     everyone = {name: np.zeros(rows) for name in features}
     background = {name: np.zeros(rows) for name in features}
     for batch in batches(containers, windows, features):
-        own = batch.having(removal.is_background)
+        of_background = batch.having(removal.is_background)
         for name, values in batch.features.items():
             everyone[name] += np.bincount(batch.rows, values, rows)
-            if own.any():
-                background[name] += np.bincount(batch.rows[own], values[own], rows)
+            if of_background.any():
+                background[name] += np.bincount(batch.rows[of_background], values[of_background], rows)
     kept = {}
-    for name, done in background.items():
-        more = np.maximum(done - removal.allowance(name), 0.0)
-        kept[name] = np.divide(more, done, out=np.zeros(rows), where=done > 0)
+    for name, work in background.items():
+        excess = np.maximum(work - removal.allowance(name), 0.0)
+        kept[name] = np.divide(excess, work, out=np.zeros(rows), where=work > 0)
     return Usage(everyone, background, kept)
 
 
 def _isolated(
     node: pd.DataFrame, group: str, features: list[str], usage: Usage, removal: Removal, rule: str
 ) -> Isolated:
-    of_background = pd.DataFrame({name: usage.background.get(name, node[name]) for name in features})
-    watts, removed = dynamic_power(node, removal.background_power(group, of_background), removal.deviation())
+    background = pd.DataFrame({name: usage.background.get(name, node[name]) for name in features})
+    watts, removed = subtract_background(node, removal.background_power(group, background), removal.deviation())
     work = {name: usage.beyond(name) for name in features if name in usage.everyone}
     rows = pd.DataFrame(
-        {name: node[name] for name in ("time", "node", "workload")}
+        {name: node[name] for name in (TIME, NODE, WORKLOAD)}
         | {name: work.get(name, node[name]) for name in features}
         | watts
     )
     by_column = {
-        column: shares(rule, catalog().group(group), _component(column), node["node"], work, watts[column])
-        for column in watts
+        column: shares(rule, catalog().group(group), component_of(column), node[NODE], work, dynamic)
+        for column, dynamic in watts.items()
     }
     return Isolated(features, rows, by_column, removed)
 
 
-def _component(column: str) -> str:
-    return column.partition("/")[2].removesuffix("_power")
-
-
 def _beyond_background(batch: Batch, usage: Usage, removal: Removal) -> Batch:
-    """The rows with the work that is not removed; without those of which nothing is left."""
-    own = batch.having(removal.is_background)
-    if not own.any():
+    """Return the rows with the work that is not removed, without those of which nothing is left."""
+    of_background = batch.having(removal.is_background)
+    if not of_background.any():
         return batch
     features = {
-        name: values * np.where(own, usage.kept[name][batch.rows], 1.0) if name in usage.kept else values
+        name: values * np.where(of_background, usage.kept[name][batch.rows], 1.0) if name in usage.kept else values
         for name, values in batch.features.items()
     }
-    left = ~own | np.any([features[name] > 0 for name in usage.kept], axis=0)
-    return Batch(
-        batch.rows[left], batch.codes[left], batch.names, {name: values[left] for name, values in features.items()}
-    )
+    left = ~of_background | np.any([features[name] > 0 for name in usage.kept], axis=0)
+    features = {name: values[left] for name, values in features.items()}
+    return replace(batch, rows=batch.rows[left], codes=batch.codes[left], features=features)
 
 
-def _attributed_rows(batch: Batch, one: Isolated) -> pa.Table:
+def _attributed_rows(batch: Batch, isolated: Isolated) -> pa.Table:
     names = pa.array(batch.names, pa.string()).take(pa.array(batch.codes))
-    features = {name: batch.features[name] for name in one.features}
-    return _rows(
-        one, batch.rows, names, features, {name: own.of(batch.rows, features) for name, own in one.shares.items()}
-    )
+    features = {name: batch.features[name] for name in isolated.features}
+    watts = {name: share.of(batch.rows, features) for name, share in isolated.shares.items()}
+    return _container_rows(isolated, batch.rows, names, features, watts)
 
 
-def _left_over(one: Isolated) -> pa.Table:
-    """A row for every window with power that belongs to nobody."""
-    left = {name: own.left() for name, own in one.shares.items()}
-    rows = np.flatnonzero(np.any([watts > 0 for watts in left.values()], axis=0)) if left else np.empty(0, np.int64)
+def _unattributed_rows(isolated: Isolated) -> pa.Table:
+    """Return a row for every window with power that belongs to no container."""
+    left = {name: share.left() for name, share in isolated.shares.items()}
+    rows = np.flatnonzero(np.any([watts > 0 for watts in left.values()], axis=0)) if left else np.empty(0, np.intp)
     # Nobody's work: 0, but for features of the node that do not add up, which everybody has.
     features = {
-        name: np.zeros(len(rows)) if adds_up(name) else one.node[name].to_numpy(dtype=np.float64)[rows]
-        for name in one.features
+        name: np.zeros(len(rows)) if catalog().adds_up(name) else isolated.node[name].to_numpy(dtype=np.float64)[rows]
+        for name in isolated.features
     }
     names = pa.array([UNATTRIBUTED] * len(rows), pa.string())
-    return _rows(one, rows, names, features, {name: watts[rows] for name, watts in left.items()})
+    return _container_rows(isolated, rows, names, features, {name: watts[rows] for name, watts in left.items()})
 
 
-def _rows(
-    one: Isolated, rows: Positions, names: pa.Array, features: Mapping[str, Floats], watts: Mapping[str, Floats]
+def _container_rows(
+    isolated: Isolated, rows: Positions, names: pa.Array, features: Mapping[str, Floats], watts: Mapping[str, Floats]
 ) -> pa.Table:
-    window = one.labels.take(pa.array(rows))
-    columns = {"time": window["time"], "node": window["node"], "container": names}
-    columns |= {**features, "workload": window["workload"], **watts}
-    return pa.table(columns, schema=_schema(one))
-
-
-def _schema(one: Isolated) -> pa.Schema:
-    labels, number = one.labels.schema, pa.float64()
-    return pa.schema(
-        [labels.field("time"), labels.field("node"), pa.field("container", pa.string())]
-        + [pa.field(name, number) for name in one.features]
-        + [labels.field("workload")]
-        + [pa.field(name, number) for name in one.shares]
-    )
+    window = isolated.labels.take(pa.array(rows))
+    columns = {TIME: window[TIME], NODE: window[NODE], CONTAINER: names}
+    return pa.table(columns | {**features, WORKLOAD: window[WORKLOAD], **watts}, schema=isolated.schema)

@@ -1,4 +1,4 @@
-"""The rows of a pipeline as CSV in its own folder, as earlier tools of Kepler name and read them."""
+"""The rows of a pipeline as CSV in a folder of its own, as earlier tools of Kepler name and read them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from kepler_train.columns import power_columns
-from kepler_train.extract.columns import columns_of_group
-from kepler_train.extract.table import preprocessed_name, training_table, write_preprocessed
-from kepler_train.isolate.isolation import attributed
+from kepler_train.extract.feature_groups import columns_of_group
+from kepler_train.extract.training_table import preprocessed_name, training_table, write_preprocessed
+from kepler_train.isolate.isolation import attributed_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.spec import RunSpec
 
@@ -23,7 +23,7 @@ def write_preprocessed_data(node: pd.DataFrame, isolated: Path, spec: RunSpec) -
     (isolated / FOLDER).mkdir()
     for group in spec.feature_groups:
         for output_type in spec.output_types:
-            rows = node if output_type == "AbsPower" else pd.read_parquet(isolated / attributed(group))
+            rows = node if output_type == "AbsPower" else pd.read_parquet(isolated / attributed_file(group))
             features = columns_of_group(rows, group, spec.thirdparty_metrics)
             for source in spec.energy_sources:
                 if any(name.startswith(f"{source}/") for name in power_columns(rows)):

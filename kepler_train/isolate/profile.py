@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from collections.abc import Iterable
 from pathlib import Path
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kepler_train.columns import power_columns
 from kepler_train.errors import UserError
-from kepler_train.isolate.idle import Chosen, idle_rows, window_seconds
+from kepler_train.isolate.containers import pod_of
+from kepler_train.isolate.idle import IdleSource
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.spec import Time
 
@@ -19,8 +17,8 @@ from kepler_train.spec import Time
 PROFILES = "profiles"
 
 
-class Watts(BaseModel):
-    """Power of one component at idle (W): mean and median, and how far single windows lie from the mean."""
+class IdlePower(BaseModel):
+    """Power of one component at idle (W): mean, median, and standard deviation of single windows."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,8 +27,8 @@ class Watts(BaseModel):
     deviation: float
 
 
-class Background(BaseModel):
-    """What one machine of a node type needs when it is idle, and who runs on it then.
+class BackgroundProfile(BaseModel):
+    """Power and usage of one machine of a node type when it is idle, and the containers that run on it then.
 
     `power` is by column of the frames (`<source>/<component>_power`); `usage` and `containers` are mean rates (1/s) of
     the features, of the node and of each container that did any work.
@@ -41,135 +39,92 @@ class Background(BaseModel):
     node_type: int
     node: str
     machine: MachineSpec | None = None
-    chosen: Chosen
+    chosen: IdleSource
     start: Time
     end: Time
     rows: int
     window_seconds: float
-    power: dict[str, Watts]
+    power: dict[str, IdlePower]
     usage: dict[str, float]
     containers: dict[str, dict[str, float]]
+
+    @property
+    def seconds(self) -> float:
+        """Return how much idle time the profile is made of (s)."""
+        return self.rows * self.window_seconds
 
     def misfit(
         self, node_type: int, machine: MachineSpec | None, columns: Iterable[str], features: Iterable[str]
     ) -> str:
-        """Why this profile is not of such a machine, or does not know these columns; empty when it serves."""
+        """Return why the profile does not serve such a machine and these columns; empty when it does."""
         if self.node_type != node_type:
             return f"it is of node type {self.node_type}, not of {node_type}"
         if self.machine and machine:
             mine, others = self.machine.attributes(), machine.attributes()
-            differ = [name for name, value in mine.items() if value and others[name] and value != others[name]]
-            if differ:
-                name = differ[0]
-                return f"it is of a machine with {name} {mine[name]}, and this one has {name} {others[name]}"
-        for kind, wanted, known in (("power", columns, self.power), ("usage", features, self.usage)):
-            missing = [name for name in wanted if name not in known]
+            for name, value in mine.items():
+                if value and others[name] and value != others[name]:
+                    return f"it is of a machine with {name} {value}, and this one has {name} {others[name]}"
+        for kind, needed, known in (("power", columns, self.power), ("usage", features, self.usage)):
+            missing = [name for name in needed if name not in known]
             if missing:
                 return f"it knows no {kind} of {', '.join(missing)}"
         return ""
 
 
-def background(
-    node: pd.DataFrame, containers: pd.DataFrame, main: str, seconds: float, node_type: int, machine: MachineSpec | None
-) -> Background:
-    """The profile of one node from its frames, over an idle window of `seconds` at least."""
-    idle, chosen = idle_rows(node, main, seconds)
-    step = window_seconds(node.sort_values("time"))
-    ran = containers[containers["time"].isin(idle["time"])].groupby("container")[features_of(node)].sum()
-    return profile_of(idle, ran, chosen, step, node_type, machine)
+def merge_profiles(stored: BackgroundProfile | None, fresh: BackgroundProfile) -> BackgroundProfile:
+    """Return the later of two profiles of a node type, with the columns that only the earlier has.
 
-
-def profile_of(
-    idle: pd.DataFrame, ran: pd.DataFrame, chosen: Chosen, step: float, node_type: int, machine: MachineSpec | None
-) -> Background:
-    """The profile that idle rows of one node give, with the sum over them of the features of each container."""
-    features = [name for name in features_of(idle) if not idle[name].isna().any()]  # some only other nodes have
-    return Background(
-        node_type=node_type,
-        node=str(idle["node"].iloc[0]),
-        machine=machine,
-        chosen=chosen,
-        start=idle["time"].iloc[0].to_pydatetime() - timedelta(seconds=step),
-        end=idle["time"].iloc[-1].to_pydatetime(),
-        rows=len(idle),
-        window_seconds=step,
-        power={name: _watts(idle[name]) for name in power_columns(idle)},
-        usage={name: float(idle[name].mean()) for name in features},
-        containers={
-            str(name): {f: float(row[f]) for f in features} for name, row in (ran[features] / len(idle)).iterrows()
-        },
-    )
-
-
-def features_of(node: pd.DataFrame) -> list[str]:
-    """The columns of a node frame that hold features (1/s)."""
-    return [name for name in node.columns if name not in ("time", "node", "workload", *power_columns(node))]
-
-
-def _watts(power: pd.Series[float]) -> Watts:
-    return Watts(mean=power.mean(), median=power.median(), deviation=power.std(ddof=0))
-
-
-def renewed(stored: Background | None, fresh: Background) -> Background:
-    """The later of two profiles of a node type, with the columns that only the earlier knows.
-
-    Runs of several feature groups and energy sources share a profile: none must take from it what another needs. What
-    was stored of a machine that differs is of no use and is not kept.
+    Runs of several feature groups and energy sources share a profile: none must take from it what another needs. The
+    profile of a machine that differs is of no use and is dropped.
     """
     if stored is None:
         return fresh
-    older, newer = sorted((stored, fresh), key=lambda one: one.end)
+    older, newer = sorted((stored, fresh), key=lambda profile: profile.end)
     if older.misfit(newer.node_type, newer.machine, (), ()) or (not newer.node_type and older.node != newer.node):
         return newer
     lacking = [name for name in older.usage if name not in newer.usage]
-    ran = {
-        name: {feature: own[feature] for feature in lacking if own.get(feature)}
-        for name, own in older.containers.items()
-    }
-    return newer.model_copy(
-        update={
-            "power": older.power | newer.power,
-            "usage": older.usage | newer.usage,
-            "containers": {
-                name: ran.get(name, {}) | newer.containers.get(name, {})
-                for name in dict.fromkeys((*newer.containers, *(name for name, own in ran.items() if own)))
-            },
-        }
-    )
+    containers = dict(newer.containers)
+    for name, usage in older.containers.items():
+        if added := {feature: usage[feature] for feature in lacking if usage.get(feature)}:
+            containers[name] = added | newer.containers.get(name, {})
+    merged = {"power": older.power | newer.power, "usage": older.usage | newer.usage, "containers": containers}
+    return newer.model_copy(update=merged)
 
 
 class BackgroundNames:
-    """The containers of a profile, to be found again on any machine of the node type, whatever their ids.
+    """The containers of a profile, to be recognized on any machine of the node type, whatever their ids.
 
     A container is one of them when it has the pod, or the container name and the namespace, of one that ran at idle.
     In the ids of Kepler 0.10 and later these are the container's name, or the runtime and the pod.
     """
 
-    def __init__(self, containers: Mapping[str, object]) -> None:
-        ids = [name.split("/") for name in containers]
-        self._second = {parts[1] if len(parts) == 4 else parts[0] for parts in ids} - {""}
-        self._last = {tuple(parts[2:]) for parts in ids if len(parts) == 4 and all(parts[2:])}
+    def __init__(self, containers: Iterable[str]) -> None:
+        names = list(containers)
+        self._pods = {pod_of(name) for name in names} - {""}
+        self._in_namespace = {_name_and_namespace(name) for name in names} - {None}
 
     def has(self, container: str) -> bool:
-        """Whether a container belongs to the background."""
-        parts = container.split("/")
-        if len(parts) != 4:
-            return parts[0] in self._second
-        return parts[1] in self._second or tuple(parts[2:]) in self._last
+        """Return whether a container belongs to the background."""
+        return pod_of(container) in self._pods or _name_and_namespace(container) in self._in_namespace
+
+
+def _name_and_namespace(container: str) -> tuple[str, str] | None:
+    parts = container.split("/")
+    return (parts[2], parts[3]) if len(parts) == 4 and all(parts[2:]) else None
 
 
 def profile_name(node_type: int) -> str:
-    """The file of a node type's profile."""
+    """Return the file name of a node type's profile."""
     return f"node_type_{node_type}.json"
 
 
 def profile_file(folder: Path, node_type: int) -> Path:
-    """Where the profile of a node type is kept."""
+    """Return where the profile of a node type is kept."""
     return folder / profile_name(node_type)
 
 
-def read_background(folder: Path, node_type: int) -> Background | None:
-    """The stored profile of a node type, if there is one."""
+def read_profile(folder: Path, node_type: int) -> BackgroundProfile | None:
+    """Return the stored profile of a node type, or None."""
     file = profile_file(folder, node_type)
     try:
         content = file.read_bytes()
@@ -177,16 +132,16 @@ def read_background(folder: Path, node_type: int) -> Background | None:
         return None
     except OSError as error:
         raise UserError(f"The background profile {file} cannot be read: {error.strerror}.") from None
-    return parse_background(content, file, node_type)
+    return parse_profile(content, file, node_type)
 
 
-def parse_background(content: bytes, where: object, node_type: int) -> Background:
-    """A profile of a node type from its JSON."""
+def parse_profile(content: bytes, where: object, node_type: int) -> BackgroundProfile:
+    """Return the profile of a node type from its JSON."""
     try:
-        found = Background.model_validate_json(content)
+        profile = BackgroundProfile.model_validate_json(content)
     except ValidationError as error:
         place = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"])
         raise UserError(f"{where} is not a background profile: {place or 'its JSON'} is wrong.") from None
-    if found.node_type != node_type:
-        raise UserError(f"{where} is the background profile of node type {found.node_type}, not of {node_type}.")
-    return found
+    if profile.node_type != node_type:
+        raise UserError(f"{where} is the background profile of node type {profile.node_type}, not of {node_type}.")
+    return profile

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kepler_train.isolate.background import read_known
+from kepler_train.isolate.background import read_known_background
 from kepler_train.isolate.frames import isolate_frames
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Figures, Inputs
 
 
 def isolate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-    """Isolate the frames of the run."""
-    return isolate_frames(inputs.folder("extract"), spec, read_known(inputs.folder("plan"), spec), out)
+    """Write the isolated frames of the run, and return figures."""
+    return isolate_frames(inputs.folder("extract"), spec, read_known_background(inputs.folder("plan"), spec), out)

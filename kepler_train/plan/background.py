@@ -11,7 +11,7 @@ from typing import Any
 from kepler_train.errors import UserError
 from kepler_train.isolate.background import MODELS, PROFILE
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
-from kepler_train.isolate.profile import PROFILES, parse_background, profile_name
+from kepler_train.isolate.profile import PROFILES, parse_profile, profile_name
 from kepler_train.models import load_model
 from kepler_train.models.files import METADATA
 from kepler_train.publish.fetch import fetch_models
@@ -26,7 +26,7 @@ def keep_known(spec: RunSpec, store: Store, models: str, folder: Path) -> None:
     key = f"{PROFILES}/{profile_name(spec.node_type)}"
     content = store.read(key) if spec.isolator in MAY_USE_PROFILE else None
     if content is not None:
-        parse_background(content, f"{store.uri}/{key}", spec.node_type)
+        parse_profile(content, f"{store.uri}/{key}", spec.node_type)
         (folder / PROFILE).write_bytes(content)
     if spec.isolator == "trainer":
         keep_models(spec, models, folder / MODELS)

@@ -12,17 +12,17 @@ from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.evaluate.judging import judge_models
 from kepler_train.events import warn
 from kepler_train.export.step import export_models
-from kepler_train.extract.columns import columns_of_group
-from kepler_train.extract.frame_files import CONTAINERS, NODE
-from kepler_train.extract.provenance import read_about
-from kepler_train.extract.table import training_table, with_node_power
-from kepler_train.extract.writing import extract_samples
-from kepler_train.isolate.background import NOTHING_KNOWN, Known
-from kepler_train.isolate.choice import IDLE_SECONDS, profiles_of
+from kepler_train.extract.feature_groups import columns_of_group
+from kepler_train.extract.frame_files import CONTAINERS_FILE, NODE_FILE
+from kepler_train.extract.frame_metadata import read_frame_metadata
+from kepler_train.extract.training_table import training_table, with_node_power
+from kepler_train.extract.write_frames import extract_samples
+from kepler_train.isolate.background import NOTHING_KNOWN, KnownBackground
 from kepler_train.isolate.frames import isolate_frames
-from kepler_train.isolate.isolation import attributed
+from kepler_train.isolate.isolation import attributed_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
-from kepler_train.isolate.profile import Background
+from kepler_train.isolate.profile import BackgroundProfile
+from kepler_train.isolate.profiling import IDLE_SECONDS, profiles_of
 from kepler_train.machine.by_node import ANY_NODE, write_machines
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.parts import models_of
@@ -41,7 +41,7 @@ def node_and_containers(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The frames of a folder of samples: rows of nodes, and rows of their containers."""
     _extract(samples, spec, schedule, scratch)
-    return pd.read_parquet(scratch / NODE), pd.read_parquet(scratch / CONTAINERS)
+    return pd.read_parquet(scratch / NODE_FILE), pd.read_parquet(scratch / CONTAINERS_FILE)
 
 
 def only_node(node: pd.DataFrame, containers: pd.DataFrame, asked: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -56,9 +56,9 @@ def only_node(node: pd.DataFrame, containers: pd.DataFrame, asked: list[str]) ->
 def extract_rows(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Path) -> pd.DataFrame:
     """Rows of the node for AbsPower; of its containers, with the power of the whole node, for DynPower."""
     _extract(samples, spec, schedule, scratch)
-    rows = pd.read_parquet(scratch / NODE)
+    rows = pd.read_parquet(scratch / NODE_FILE)
     if spec.output_types == ["DynPower"]:
-        rows = with_node_power(pd.read_parquet(scratch / CONTAINERS), rows)
+        rows = with_node_power(pd.read_parquet(scratch / CONTAINERS_FILE), rows)
     return rows
 
 
@@ -67,31 +67,33 @@ def extract_table(samples: Path, spec: RunSpec, schedule: Schedule, scratch: Pat
     return _table(extract_rows(samples, spec, schedule, scratch), spec)
 
 
-def isolate_table(samples: Path, spec: RunSpec, schedule: Schedule, known: Known, scratch: Path) -> pd.DataFrame:
+def isolate_table(
+    samples: Path, spec: RunSpec, schedule: Schedule, known: KnownBackground, scratch: Path
+) -> pd.DataFrame:
     """Rows of containers with their share of the node's dynamic power."""
     _extract(samples, spec, schedule, scratch)
     write_machines(scratch, {ANY_NODE: schedule.machine} if schedule.machine else {})
     isolated = scratch / "isolate"
     isolated.mkdir()
     isolate_frames(scratch, spec, known, isolated)
-    return _table(pd.read_parquet(isolated / attributed(spec.feature_groups[0])), spec)
+    return _table(pd.read_parquet(isolated / attributed_file(spec.feature_groups[0])), spec)
 
 
 def about_table(scratch: Path) -> dict[str, Any]:
     """What is known of the rows that were extracted, and perhaps isolated, in a folder."""
-    about, isolation = read_about(scratch / NODE), scratch / "isolate" / ISOLATION
+    about, isolation = read_frame_metadata(scratch / NODE_FILE), scratch / "isolate" / ISOLATION
     if isolation.exists():
         done = Isolation.model_validate_json(isolation.read_bytes())
         about |= {"isolator": done.isolator, "attribution": done.attribution}
     return about
 
 
-def idle_profiles(samples: Path, spec: RunSpec, scratch: Path) -> dict[str, Background]:
+def idle_profiles(samples: Path, spec: RunSpec, scratch: Path) -> dict[str, BackgroundProfile]:
     """The profile of each node of a query that was made when nothing but the background ran."""
     _extract(samples, spec, Schedule(), scratch)
-    node = pd.read_parquet(scratch / NODE)
+    node = pd.read_parquet(scratch / NODE_FILE)
     every = pd.Series(data=True, index=node.index)
-    found = profiles_of(node, [scratch / CONTAINERS], every, "query", spec.node_type, {})
+    found = profiles_of(node, [scratch / CONTAINERS_FILE], every, "query", spec.node_type, {})
     if not found:
         raise DataError(f"The idle query has less than {IDLE_SECONDS:g} s of data of a node: make a longer one.")
     return {ANY_NODE: next(iter(found.values()))} if len(found) == 1 else found
@@ -105,7 +107,7 @@ def train_pipeline(
     scratch: Path,
     out: Path,
     machine: MachineSpec | None = None,
-    known: Known = NOTHING_KNOWN,
+    known: KnownBackground = NOTHING_KNOWN,
     kept: Path | None = None,
 ) -> Figures:
     """Train every model that is asked for, judge all, and write `<pipeline>/…` with those that pass the gate."""

@@ -11,7 +11,6 @@ from kepler_train.evaluate.protocols import gap_of
 from kepler_train.events import say
 from kepler_train.extract.row_times import BLOCK
 from kepler_train.isolate.attribution import rule_weights
-from kepler_train.isolate.containers import adds_up
 from kepler_train.models import PowerModel
 from kepler_train.models.lags import without_lag
 from kepler_train.samples.schedule import IDLE
@@ -64,7 +63,7 @@ def hulls(model: PowerModel, data: TrainingRows, *, parts: bool) -> dict[str, An
 
 def sharing(data: TrainingRows, rule: str, group: str) -> dict[str, dict[str, float]]:
     """By which weights of features containers share the power of each component of their node."""
-    features = [name for name in data.features if adds_up(name)]
+    features = [name for name in data.features if catalog().adds_up(name)]
     X = data.rows[features].to_numpy(dtype=np.float64)
     found = {}
     for component, own in data.sets.items():

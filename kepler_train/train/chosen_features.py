@@ -5,9 +5,9 @@ from __future__ import annotations
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
-from kepler_train.extract.columns import select_group
-from kepler_train.extract.given import Given
-from kepler_train.extract.provenance import counts
+from kepler_train.extract.feature_groups import select_group
+from kepler_train.extract.frame_metadata import counts
+from kepler_train.extract.user_frame import UserFrame
 from kepler_train.train.rows import Chosen
 from kepler_train.train.training_rows import check_numbers
 
@@ -16,7 +16,7 @@ OF_GROUP, OF_FRAME, OF_LIST = "group", "frame", "list"
 _IN_WORDS = {OF_FRAME: "the frame's own columns", OF_LIST: "a list of columns"}
 
 
-def chosen_features(given: Given, asked: str, group: str, third_party: list[str]) -> Chosen:
+def chosen_features(given: UserFrame, asked: str, group: str, third_party: list[str]) -> Chosen:
     """The columns to work with: those of the feature group, all of the frame, or a list, by today's names or older."""
     origin = asked if asked in (OF_GROUP, OF_FRAME) else OF_LIST
     own = select_group(given.rows, group, third_party)
@@ -33,7 +33,7 @@ def chosen_features(given: Given, asked: str, group: str, third_party: list[str]
     return Chosen(columns, origin, "" if same else f"features are {_IN_WORDS[origin]}, not those of {group}")
 
 
-def _asked(given: Given, asked: str) -> list[str]:
+def _asked(given: UserFrame, asked: str) -> list[str]:
     """All columns of features, or those of a list."""
     if asked == OF_FRAME:
         return given.features
@@ -46,7 +46,7 @@ def _asked(given: Given, asked: str) -> list[str]:
     return features
 
 
-def _check_signs(given: Given, columns: list[str]) -> None:
+def _check_signs(given: UserFrame, columns: list[str]) -> None:
     """Refuse rates of counters that are below 0; of what may be a gauge it is said."""
     below = {name: count for name in columns if (count := int((given.rows[name] < 0).sum()))}
     fallen = [f"{name} in {count}" for name, count in below.items() if counts(name)]

@@ -11,7 +11,7 @@ from kepler_train.evaluate.additivity import additivity_error
 from kepler_train.evaluate.intervals import intervals
 from kepler_train.evaluate.judged import HELD_OUT, MODEL
 from kepler_train.events import say
-from kepler_train.isolate.isolation import attributed
+from kepler_train.isolate.isolation import attributed_file
 from kepler_train.models import Fitted, PowerModel, save_model
 from kepler_train.spec import RunSpec
 from kepler_train.train.about import about_rows, hulls, sharing
@@ -34,7 +34,7 @@ def train_part(
     """
     _, _, group, trainer_name = part.split("/")
     data = frames.rows_for(part, windows_before(find_trainer(trainer_name), part))
-    return train_one(data, isolated / attributed(group), spec, part, out, kept)
+    return train_one(data, isolated / attributed_file(group), spec, part, out, kept)
 
 
 def windows_before(trainer: Trainer, part: str) -> int:

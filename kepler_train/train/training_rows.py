@@ -9,10 +9,10 @@ import pandas as pd
 
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError, UserError
-from kepler_train.extract.columns import select_group
+from kepler_train.extract.feature_groups import select_group
 from kepler_train.extract.frame_files import read_node_rows
 from kepler_train.extract.row_times import workloads_or_blocks
-from kepler_train.isolate.isolation import isolated_node
+from kepler_train.isolate.isolation import isolated_node_file
 from kepler_train.machine.by_node import common_machine, read_machines
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.models.lags import lagged_names, with_lags
@@ -41,7 +41,7 @@ class Frames:
         if output_type == "AbsPower":
             frame = read_node_rows(self._extracted)
         else:
-            frame = pd.read_parquet(self._isolated / isolated_node(group))
+            frame = pd.read_parquet(self._isolated / isolated_node_file(group))
         nodes = set(frame["node"]) & set(self._spec.nodes or frame["node"])
         machine = common_machine(read_machines(self._extracted), nodes)
         return training_rows(frame, machine, self._spec, part, lags, self._features)

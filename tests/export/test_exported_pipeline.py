@@ -23,8 +23,8 @@ from kepler_train.export.card import write_card
 from kepler_train.export.database import copy_pipeline, held_out_errors
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.report import write_report
-from kepler_train.extract.frame_files import NODE
-from kepler_train.isolate.isolation import isolated_node
+from kepler_train.extract.frame_files import NODE_FILE
+from kepler_train.isolate.isolation import isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.machine.node_types import Match, NodeTypeIndex
 from kepler_train.machine.spec import MachineSpec
@@ -149,7 +149,9 @@ def test_every_trained_dyn_model_stores_whether_it_adds_up(work: Path) -> None:
 def test_an_exported_model_loads_and_its_weights_give_the_same_watts(work: Path) -> None:
     for folder in folders(work):
         model = load_model(folder)
-        file = Path("extract", NODE) if "AbsPower" in folder.parts else Path("isolate", isolated_node("Basic"))
+        file = (
+            Path("extract", NODE_FILE) if "AbsPower" in folder.parts else Path("isolate", isolated_node_file("Basic"))
+        )
         rows = pd.read_parquet(work / "scratch" / file)
         predicted = model.predict(rows)
         assert all((watts >= 0).all() for watts in predicted.values())

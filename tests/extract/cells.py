@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.extract.frames import Extraction, extractions
+from kepler_train.extract.node_extraction import NodeExtraction, extractions
 from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
@@ -114,7 +114,7 @@ class Recording:
     cell: Cell
     runs: list[NodeRun]
     shown: list[tuple[Scrapes, list[Family]]]
-    extracted: dict[str, Extraction]
+    extracted: dict[str, NodeExtraction]
     node: dict[str, pd.DataFrame]
     containers: dict[str, pd.DataFrame]
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_train.catalog import catalog
-from kepler_train.extract.counters import increments, integrated, integrated_means, scrape_interval
+from kepler_train.extract.counters import increments, integrated, integrated_means
+from kepler_train.extract.windows import Clock
 
 
 def test_a_counter_reset_counts_the_new_value_once() -> None:
@@ -16,7 +17,7 @@ def test_a_counter_reset_counts_the_new_value_once() -> None:
 
 
 def test_the_usual_time_between_samples_is_not_moved_by_a_gap() -> None:
-    assert scrape_interval(np.array([0.0, 15, 30, 450, 465])) == 15
+    assert Clock(np.array([0.0, 15, 30, 450, 465])).interval == 15
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=2, max_size=30))

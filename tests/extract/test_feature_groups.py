@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from handmade import T0, at, written
+from node_frames import node_frames
 
 from kepler_train.errors import DataError
-from kepler_train.extract.columns import columns_of_group, select_group
-from kepler_train.extract.frames import node_frames
-from kepler_train.extract.writing import extract_samples
+from kepler_train.extract.feature_groups import columns_of_group, select_group
+from kepler_train.extract.write_frames import extract_samples
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec

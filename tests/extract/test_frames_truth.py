@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from node_frames import NodeFrames, node_frames
 
-from kepler_train.extract.frames import Frames, node_frames
 from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
@@ -30,7 +30,7 @@ def runs() -> list[NodeRun]:
     return run_nodes(Scenario(start=START, duration=4 * 3600, nodes=2, seed=11, containers=6, phase=600, idle=300))
 
 
-def extracted(runs: list[NodeRun], folder: Path, *faults: str, dialect: str = "legacy") -> dict[str, Frames]:
+def extracted(runs: list[NodeRun], folder: Path, *faults: str, dialect: str = "legacy") -> dict[str, NodeFrames]:
     """The frames of a recording with faults in it."""
     sources = ["rapl-sysfs", "acpi"] if dialect == "legacy" else ["rapl-sysfs"]
     by_metric: dict[str, list[DecodedSeries]] = {}

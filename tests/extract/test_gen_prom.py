@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from node_frames import NodeFrames, node_frames
 
-from kepler_train.extract.frames import Frames, node_frames
 from kepler_train.samples.kepler_query_json import import_json
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
@@ -26,7 +26,7 @@ def unix(rows: pd.DataFrame) -> np.ndarray:
     return rows["time"].dt.as_unit("ms").astype("int64").to_numpy() / 1000
 
 
-def extracted(file: Path, folder: Path, spec: RunSpec = SPEC) -> Frames:
+def extracted(file: Path, folder: Path, spec: RunSpec = SPEC) -> NodeFrames:
     import_json(file, folder)
     (frames,) = node_frames(folder, spec, "legacy", Schedule()).values()
     return frames
@@ -45,8 +45,8 @@ def extracted(file: Path, folder: Path, spec: RunSpec = SPEC) -> Frames:
 )
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, shared_data: Path
-) -> tuple[Frames, dict[str, np.ndarray], int]:
-    """Frames, truth by step, and the length of a step (s)."""
+) -> tuple[NodeFrames, dict[str, np.ndarray], int]:
+    """NodeFrames, truth by step, and the length of a step (s)."""
     generator = shared_data.parent / "tools" / "gen_prom.py"
     if not generator.exists():
         pytest.skip("../shared/tools/gen_prom.py is not there")
@@ -71,19 +71,21 @@ def made(
     return extracted(folder / "q.json", folder), known, step
 
 
-def steps_of(frames: Frames, truth: dict[str, np.ndarray]) -> np.ndarray:
+def steps_of(frames: NodeFrames, truth: dict[str, np.ndarray]) -> np.ndarray:
     """The number of the step that each row's window is."""
     return np.searchsorted(truth["ts"], unix(frames.node))
 
 
-def test_every_whole_step_is_a_row_and_every_other_is_counted(made: tuple[Frames, dict[str, np.ndarray], int]) -> None:
+def test_every_whole_step_is_a_row_and_every_other_is_counted(
+    made: tuple[NodeFrames, dict[str, np.ndarray], int],
+) -> None:
     frames, truth, _ = made
     assert len(frames.node) + frames.dropped == STEPS - 1
     assert len(frames.node) >= 0.7 * STEPS  # a missing scrape costs two steps: 0.9² of them are left
     assert (truth["ts"][steps_of(frames, truth)] == unix(frames.node)).all()
 
 
-def test_power_is_that_of_the_truth(made: tuple[Frames, dict[str, np.ndarray], int]) -> None:
+def test_power_is_that_of_the_truth(made: tuple[NodeFrames, dict[str, np.ndarray], int]) -> None:
     frames, truth, step = made
     at = steps_of(frames, truth)
     for component, least in IDLE.items():
@@ -94,7 +96,7 @@ def test_power_is_that_of_the_truth(made: tuple[Frames, dict[str, np.ndarray], i
     assert np.abs(frames.node["acpi/platform_power"] - platform).max() <= 2 / step  # two counters of whole joules
 
 
-def test_work_is_that_of_the_truth(made: tuple[Frames, dict[str, np.ndarray], int]) -> None:
+def test_work_is_that_of_the_truth(made: tuple[NodeFrames, dict[str, np.ndarray], int]) -> None:
     frames, truth, step = made
     at = steps_of(frames, truth)
     for feature, true in (
@@ -107,7 +109,7 @@ def test_work_is_that_of_the_truth(made: tuple[Frames, dict[str, np.ndarray], in
         assert frames.node[feature].to_numpy() == pytest.approx(expected, rel=1e-5, abs=CONTAINERS / step)
 
 
-def test_each_container_has_rows_where_it_ran(made: tuple[Frames, dict[str, np.ndarray], int]) -> None:
+def test_each_container_has_rows_where_it_ran(made: tuple[NodeFrames, dict[str, np.ndarray], int]) -> None:
     frames, truth, step = made
     at = steps_of(frames, truth)
     found = sorted(own["bpf_cpu_time_ms"].sum() for _, own in frames.containers.groupby("container", observed=True))
@@ -115,14 +117,14 @@ def test_each_container_has_rows_where_it_ran(made: tuple[Frames, dict[str, np.n
     assert found == pytest.approx([work for work in true if work > 0], rel=1e-5, abs=len(at) / step)
 
 
-def test_containers_add_up_to_the_node(made: tuple[Frames, dict[str, np.ndarray], int]) -> None:
+def test_containers_add_up_to_the_node(made: tuple[NodeFrames, dict[str, np.ndarray], int]) -> None:
     frames, _, _ = made
     total = frames.containers.groupby("time")[FEATURES].sum().reindex(frames.node["time"], fill_value=0.0)
     np.testing.assert_allclose(total.to_numpy(), frames.node[FEATURES].to_numpy(), rtol=1e-9)
 
 
 @pytest.fixture(scope="module")
-def broadwell(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Frames, dict[str, list[dict]]]:
+def broadwell(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[NodeFrames, dict[str, list[dict]]]:
     """Seven scrapes, 3 to 21 s apart; the last one, 3 s after the one before, saw nothing new."""
     file = shared_data / "idle_broadwell_gpu.json"
     groups = ["Basic", "IRQOnly", "BPFIRQ", "CounterIRQCombined"]
@@ -130,7 +132,7 @@ def broadwell(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tu
     return extracted(file, tmp_path_factory.mktemp("broadwell"), spec), json.loads(file.read_text())
 
 
-def test_energy_of_a_real_recording_is_all_there(broadwell: tuple[Frames, dict[str, list[dict]]]) -> None:
+def test_energy_of_a_real_recording_is_all_there(broadwell: tuple[NodeFrames, dict[str, list[dict]]]) -> None:
     frames, recorded = broadwell
     times = [time for time, _ in recorded["kepler_node_package_joules_total"][0]["values"]]
     assert unix(frames.node).tolist() == times[1:-1]
@@ -146,7 +148,7 @@ def test_energy_of_a_real_recording_is_all_there(broadwell: tuple[Frames, dict[s
     assert frames.node["rapl-sysfs/package_power"].iloc[0] == pytest.approx(1989.049 / 15, rel=1e-6)
 
 
-def test_work_of_a_real_recording_is_all_there(broadwell: tuple[Frames, dict[str, list[dict]]]) -> None:
+def test_work_of_a_real_recording_is_all_there(broadwell: tuple[NodeFrames, dict[str, list[dict]]]) -> None:
     frames, recorded = broadwell
     times = [time for time, _ in recorded["kepler_node_package_joules_total"][0]["values"]]
     seconds = np.diff(times)[:-1]

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import nnls
 
-from kepler_train.extract import frames
-from kepler_train.extract.frames import Extraction, extractions
-from kepler_train.extract.skew import UNKNOWN
+from kepler_train.extract import node_extraction
+from kepler_train.extract.meter_lag import UNKNOWN_LAG
+from kepler_train.extract.node_extraction import NodeExtraction, extractions
 from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
@@ -26,7 +26,7 @@ SCENARIO = Scenario(start=1_794_614_400.0, duration=4 * 3600, seed=11, container
 POWER = "rapl-sysfs/package_power"
 
 
-def extraction(folder: Path, skew: float) -> Extraction:
+def extraction(folder: Path, skew: float) -> NodeExtraction:
     folder.mkdir()
     by_metric: dict[str, list[DecodedSeries]] = {}
     runs = run_nodes(replace(SCENARIO, skew=skew))
@@ -38,7 +38,7 @@ def extraction(folder: Path, skew: float) -> Extraction:
     return next(extractions(folder, SPEC, "legacy", Schedule()))
 
 
-def unexplained(own: Extraction) -> float:
+def unexplained(own: NodeExtraction) -> float:
     """The share of the variance of power that the counters of the same window do not explain."""
     rows = own.node().to_pandas()
     features = rows[["cache_miss", "cpu_cycles", "cpu_instructions"]].to_numpy()
@@ -54,7 +54,7 @@ def test_a_lag_is_found_and_corrected_and_no_energy_is_lost(
     corrected = extraction(tmp_path / "corrected", skew)
     assert corrected.lag.significant
     assert corrected.lag.seconds == pytest.approx(skew, abs=1.5)  # a tenth of a scrape
-    monkeypatch.setattr(frames, "estimate_lag", lambda *_: UNKNOWN)
+    monkeypatch.setattr(node_extraction, "estimate_lag", lambda *_: UNKNOWN_LAG)
     as_it_is = extraction(tmp_path / "as-it-is", skew)
     assert unexplained(corrected) < 0.9 * unexplained(as_it_is)
     energy, before = (own.node().to_pandas()[POWER].sum() * 15 for own in (corrected, as_it_is))

@@ -10,9 +10,9 @@ import pytest
 from simulated import Lab, write_node
 
 from kepler_train.errors import DataError
-from kepler_train.extract.frame_files import CONTAINERS, NODE, read_node_rows
-from kepler_train.extract.writing import extract_samples
-from kepler_train.isolate.isolation import attributed, isolated_node
+from kepler_train.extract.frame_files import CONTAINERS_FILE, NODE_FILE, read_node_rows
+from kepler_train.extract.write_frames import extract_samples
+from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.parts import nodes_of
 from kepler_train.runs.registry import STEPS
 from kepler_train.samples.schedule import Schedule
@@ -32,18 +32,18 @@ def test_frames_and_models_of_nodes_apart_are_those_of_all_at_once(samples: Path
     whole.mkdir()
     extract_samples(samples, lab.spec, Schedule(), whole)
     assert lab.do_parts("extract") == []
-    for file in (NODE, CONTAINERS):
+    for file in (NODE_FILE, CONTAINERS_FILE):
         for node in NODES:
             mine = pd.read_parquet(lab.home / "extract" / node / file)
             every = pd.read_parquet(whole / file)
             pd.testing.assert_frame_equal(mine, every[every["node"] == node].reset_index(drop=True))
     lab.do("isolate")
-    rows = pd.read_parquet(lab.home / "isolate" / isolated_node("BPFOnly"))
+    rows = pd.read_parquet(lab.home / "isolate" / isolated_node_file("BPFOnly"))
     assert set(rows["node"]) == set(NODES)
-    assert set(pd.read_parquet(lab.home / "isolate" / attributed("BPFOnly"))["node"]) == set(NODES)
+    assert set(pd.read_parquet(lab.home / "isolate" / attributed_file("BPFOnly"))["node"]) == set(NODES)
     assert lab.do_parts("train") == []
     trained = [lab.run.manifest("train", part) for part in STEPS["train"].parts(lab.spec)]
-    assert [done.figures["rows"] for done in trained if done] == [len(pd.read_parquet(whole / NODE)), len(rows)]
+    assert [done.figures["rows"] for done in trained if done] == [len(pd.read_parquet(whole / NODE_FILE)), len(rows)]
 
 
 def test_a_node_that_was_not_there_is_named_and_the_others_go_on(
@@ -96,7 +96,7 @@ def test_power_that_not_every_node_measures_is_left_out_by_name(
     for node, components in (("a", ("package", "dram")), ("b", ("package",))):
         (tmp_path / node).mkdir()
         power = {f"rapl-sysfs/{component}_power": [20.0, 30.0] for component in components}
-        pd.DataFrame({"node": [node, node]} | power).to_parquet(tmp_path / node / NODE)
+        pd.DataFrame({"node": [node, node]} | power).to_parquet(tmp_path / node / NODE_FILE)
     assert list(read_node_rows(tmp_path).columns) == ["node", "rapl-sysfs/package_power"]
     assert capsys.readouterr().out == "warning: Not every node measures rapl-sysfs/dram: nothing is learnt of them.\n"
 

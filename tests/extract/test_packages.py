@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from handmade import T0, at, written
 
-from kepler_train.extract.frame_files import NODE, PACKAGES
-from kepler_train.extract.writing import extract_samples
+from kepler_train.extract.frame_files import NODE_FILE, PACKAGES_FILE
+from kepler_train.extract.write_frames import extract_samples
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
@@ -38,7 +38,7 @@ def machine(packages: dict[str, float]) -> dict[str, list[Series]]:
 def test_each_package_has_its_power_and_they_add_up_to_the_node(extractor: str, tmp_path: Path) -> None:
     samples = written(tmp_path / "samples", machine({"0": 30.0, "1": 50.0}))
     extract_samples(samples, RunSpec(extractor=extractor), Schedule(), tmp_path)
-    node, packages = pd.read_parquet(tmp_path / NODE), pd.read_parquet(tmp_path / PACKAGES)
+    node, packages = pd.read_parquet(tmp_path / NODE_FILE), pd.read_parquet(tmp_path / PACKAGES_FILE)
     assert packages["time"].equals(node["time"])
     assert packages["rapl-sysfs/package_0_power"].tolist() == pytest.approx([30.0] * 40)
     assert packages["rapl-sysfs/dram_1_power"].tolist() == pytest.approx([5.0] * 40)
@@ -53,4 +53,4 @@ def test_each_package_has_its_power_and_they_add_up_to_the_node(extractor: str, 
 def test_a_machine_of_one_package_has_no_such_file(tmp_path: Path) -> None:
     samples = written(tmp_path / "samples", machine({"0": 30.0}))
     extract_samples(samples, RunSpec(), Schedule(), tmp_path)
-    assert not (tmp_path / PACKAGES).exists()
+    assert not (tmp_path / PACKAGES_FILE).exists()

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from node_frames import node_frames
 
-from kepler_train.extract.frames import node_frames
 from kepler_train.samples.kepler_query_json import import_json
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec

@@ -10,10 +10,10 @@ import pytest
 from handmade import T0, at, written
 from hypothesis import given
 from hypothesis import strategies as st
+from node_frames import NodeFrames, node_frames
 
-from kepler_train.extract.clock import Clock, Windows
-from kepler_train.extract.frames import Frames, node_frames
 from kepler_train.extract.smooth import WINDOWS, Smoothing
+from kepler_train.extract.windows import Clock, ScrapeWindows
 from kepler_train.samples.schedule import Phase, Schedule
 from kepler_train.spec import RunSpec
 
@@ -21,11 +21,11 @@ FEATURES = ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
 STEPS = 100
 
 
-def windows(steps: list[float]) -> Windows:
+def windows(steps: list[float]) -> ScrapeWindows:
     """A window for each step of the clock (s); a step of 0 s is a gap of 500 s."""
     times = T0 + np.concatenate([[0.0], np.cumsum([step or 500.0 for step in steps])])
     kept = np.flatnonzero(steps)
-    return Windows(Clock(times), kept, kept + 1)
+    return ScrapeWindows(Clock(times), kept, kept + 1)
 
 
 def smoothing(steps: list[float], phases: list[int] | None = None) -> Smoothing:
@@ -74,7 +74,7 @@ def test_means_of_parts_add_up_and_stay_between_least_and_most(steps: list[float
         assert (smooth.mean(np.zeros((2, count))) == 0).all()
 
 
-def frames(folder: Path, extractor: str, schedule: Schedule) -> Frames:
+def frames(folder: Path, extractor: str, schedule: Schedule) -> NodeFrames:
     """Two containers of which b begins halfway, and power that follows their CPU time."""
     grid = T0 + 3.0 * np.arange(STEPS + 1)
     work = np.concatenate([[0.0], np.cumsum(np.random.default_rng(1).exponential(300, STEPS))])

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from handmade import T0, at, written
+from node_frames import NodeFrames, node_frames
 
 from kepler_train.errors import DataError
-from kepler_train.extract.frames import Frames, node_frames
 from kepler_train.samples.metrics import required_metrics
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Schedule
@@ -45,7 +45,7 @@ def legacy(vms: dict[str, tuple[str, float]]) -> dict[str, list[Series]]:
     return made
 
 
-def extracted(folder: Path, asked: RunSpec) -> dict[str, Frames]:
+def extracted(folder: Path, asked: RunSpec) -> dict[str, NodeFrames]:
     return node_frames(folder, asked, find_collected_dialect(asked, folder), Schedule())
 
 

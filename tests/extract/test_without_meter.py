@@ -13,7 +13,7 @@ from handmade import T0, at, written
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError
 from kepler_train.estimate.estimable import estimable_nodes
-from kepler_train.extract.frames import Extraction
+from kepler_train.extract.node_extraction import NodeExtraction
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
@@ -23,13 +23,13 @@ RISE = GRID - T0
 BPF = ("kepler_container_bpf_cpu_time_ms_total", "kepler_container_bpf_page_cache_hit_total")
 
 
-def found(folder: Path, group: str, *needs: str, **asked: object) -> dict[str, Extraction | DataError]:
+def found(folder: Path, group: str, *needs: str, **asked: object) -> dict[str, NodeExtraction | DataError]:
     spec = RunSpec.model_validate({"feature_groups": [group], "output_types": ["AbsPower"], **asked})
     return dict(estimable_nodes(folder, spec, needs or catalog().features_of(group), Schedule()))
 
 
-def rows(one: Extraction | DataError) -> pd.DataFrame:
-    assert isinstance(one, Extraction), one
+def rows(one: NodeExtraction | DataError) -> pd.DataFrame:
+    assert isinstance(one, NodeExtraction), one
     table: pd.DataFrame = one.node().to_pandas()
     return table
 

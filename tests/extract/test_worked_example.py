@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from node_frames import NodeFrames, node_frames
 
-from kepler_train.extract.frames import Frames, node_frames
 from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table
 from kepler_train.samples.schedule import Schedule
@@ -46,7 +46,7 @@ def write(folder: Path, metric: str, many: list[DecodedSeries]) -> None:
 
 
 @pytest.fixture(scope="module")
-def frames(tmp_path_factory: pytest.TempPathFactory) -> Frames:
+def frames(tmp_path_factory: pytest.TempPathFactory) -> NodeFrames:
     folder = tmp_path_factory.mktemp("example")
     meter = {"instance": "n", "source": "rapl-sysfs", "package": "0"}
     energy = [samples({**meter, "mode": mode}, mode) for mode in ("idle", "dynamic")]
@@ -62,7 +62,7 @@ def test_the_page_has_both_tables() -> None:
     assert (len(SCRAPES), len(ROWS)) == (8, 5)
 
 
-def test_rows_of_the_node_are_those_of_the_page(frames: Frames) -> None:
+def test_rows_of_the_node_are_those_of_the_page(frames: NodeFrames) -> None:
     ends = frames.node["time"].dt.as_unit("ms").astype("int64") / 1000 - START
     assert ends.tolist() == [int(row["window"].partition("–")[2]) for row in ROWS]
     assert frames.node[POWER].tolist() == pytest.approx([float(row["power (W)"]) for row in ROWS])
@@ -70,7 +70,7 @@ def test_rows_of_the_node_are_those_of_the_page(frames: Frames) -> None:
     assert frames.dropped == 4
 
 
-def test_rows_of_containers_are_those_of_the_page(frames: Frames) -> None:
+def test_rows_of_containers_are_those_of_the_page(frames: NodeFrames) -> None:
     by_name = dict(list(frames.containers.groupby("container", observed=True)))
     for one in CONTAINERS:
         own = by_name["/".join([one] * 4)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kepler_train.isolate.isolation import Isolated, attributed, isolate_containers
+from kepler_train.isolate.isolation import Isolated, attributed_file, isolate_containers
 from kepler_train.isolate.removal import Removal
 
 PACKAGE, DRAM = "rapl-sysfs/package_power", "rapl-sysfs/dram_power"
@@ -40,4 +40,4 @@ def isolated(
         file = Path(folder, "containers.parquet")
         containers.to_parquet(file, index=False)
         found = isolate_containers(node, [file], {"BPFOnly": FEATURES}, removal, rule, Path(folder))
-        return found["BPFOnly"], pd.read_parquet(Path(folder, attributed("BPFOnly")))
+        return found["BPFOnly"], pd.read_parquet(Path(folder, attributed_file("BPFOnly")))

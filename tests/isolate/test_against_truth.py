@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from simulated import write_node
 
-from kepler_train.extract.writing import extract_samples
+from kepler_train.extract.write_frames import extract_samples
 from kepler_train.isolate.attribution import RULES
 from kepler_train.isolate.background import NOTHING_KNOWN
 from kepler_train.isolate.frames import isolate_frames
-from kepler_train.isolate.isolation import attributed, isolated_node
+from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
-from kepler_train.isolate.truth import container_errors
 from kepler_train.samples.schedule import read_schedule
+from kepler_train.simulate.share_errors import container_errors
 from kepler_train.simulate.workloads import STRESS_LOADS
 from kepler_train.spec import RunSpec
 
@@ -35,7 +35,7 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def isolated(folder: Path, isolator: str, rule: str, out: Path) -> pd.DataFrame:
     spec = SPEC.model_copy(update={"isolator": isolator, "attribution": rule})
     isolate_frames(folder / "frames", spec, NOTHING_KNOWN, out)
-    return pd.read_parquet(out / attributed("Basic"))
+    return pd.read_parquet(out / attributed_file("Basic"))
 
 
 def load_error(folder: Path, shares: pd.DataFrame) -> tuple[float, float]:
@@ -64,7 +64,7 @@ def test_the_default_is_the_nearest_to_the_truth(frames: Path, tmp_path: Path) -
 @pytest.mark.parametrize("rule", RULES)
 def test_shares_add_up_to_the_isolated_node_power(frames: Path, rule: str, tmp_path: Path) -> None:
     shares = isolated(frames, "auto", rule, tmp_path)
-    node = pd.read_parquet(tmp_path / isolated_node("Basic"))
+    node = pd.read_parquet(tmp_path / isolated_node_file("Basic"))
     columns = [name for name in node.columns if name.endswith("_power")]
     summed = shares.groupby("time")[columns].sum().reindex(node["time"], fill_value=0.0)
     np.testing.assert_allclose(summed, node[columns], rtol=1e-9, atol=0)

@@ -16,7 +16,7 @@ from simulated import SOURCE, Recorded, write_node
 from kepler_train.cli.look import profile
 from kepler_train.errors import UserError
 from kepler_train.isolate.attribution import UNATTRIBUTED
-from kepler_train.isolate.isolation import attributed, isolated_node
+from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.publish.target import open_target
 from kepler_train.runs.pipeline import train_pipeline
@@ -221,7 +221,7 @@ def test_a_run_takes_the_model_that_was_published_last(measured: Path, models: P
     isolate_run(measured, workspace, **more)
     assert outcome(workspace).isolator == "trainer"
     folder = workspace / "runs/lab/1/isolate"
-    node, rows = (pd.read_parquet(folder / name("BPFOnly")) for name in (isolated_node, attributed))
+    node, rows = (pd.read_parquet(folder / name("BPFOnly")) for name in (isolated_node_file, attributed_file))
     power = [name for name in node.columns if name.endswith("_power")]
     summed = rows.groupby("time")[power].sum().reindex(node["time"], fill_value=0.0)
     np.testing.assert_allclose(summed, node[power], rtol=1e-9)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from kepler_train.errors import DataError, UserError
 from kepler_train.isolate.idle import idle_rows
-from kepler_train.isolate.profile import background, profile_file, read_background
+from kepler_train.isolate.profile import profile_file, read_profile
+from kepler_train.isolate.profiling import profile_node
 
 POWER = "rapl-sysfs/package_power"
 
@@ -70,7 +71,7 @@ def test_a_profile_has_the_mean_power_and_the_containers_that_ran(tmp_path: Path
             "cpu": [1.0, 3.0, 9.0],
         }
     )
-    found = background(rows, containers, "cpu", seconds=20, node_type=3, machine=None)
+    found = profile_node(rows, containers, "cpu", seconds=20, node_type=3, machine=None)
     assert found.power[POWER].model_dump() == {"mean": 22, "median": 22, "deviation": 2}
     assert found.containers == {"kubelet": {"cpu": 2}}
     assert found.usage == {"cpu": 2}
@@ -79,12 +80,12 @@ def test_a_profile_has_the_mean_power_and_the_containers_that_ran(tmp_path: Path
         datetime(2026, 11, 14, 0, 0, 20, tzinfo=UTC),
     )
     profile_file(tmp_path, 3).write_text(found.model_dump_json())
-    assert read_background(tmp_path, 3) == found
-    assert read_background(tmp_path, 4) is None
+    assert read_profile(tmp_path, 3) == found
+    assert read_profile(tmp_path, 4) is None
 
 
 def test_a_profile_of_another_node_type_or_a_broken_one_is_refused(tmp_path: Path) -> None:
-    found = background(
+    found = profile_node(
         node_rows([1, 1], [20, 20]),
         pd.DataFrame({"time": [], "node": [], "container": [], "cpu": []}),
         "cpu",
@@ -94,7 +95,7 @@ def test_a_profile_of_another_node_type_or_a_broken_one_is_refused(tmp_path: Pat
     )
     profile_file(tmp_path, 1).write_text(found.model_dump_json())
     with pytest.raises(UserError, match="of node type 0, not of 1"):
-        read_background(tmp_path, 1)
+        read_profile(tmp_path, 1)
     profile_file(tmp_path, 2).write_text('{"node_type": 2')
     with pytest.raises(UserError, match="not a background profile"):
-        read_background(tmp_path, 2)
+        read_profile(tmp_path, 2)

@@ -14,21 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import DRAM, FEATURES, PACKAGE, container_rows, isolated, node_rows, with_work
 
+from kepler_train.catalog import catalog
 from kepler_train.errors import UserError
 from kepler_train.isolate.attribution import RULES, UNATTRIBUTED, check_rule
-from kepler_train.isolate.clipping import clipping_warnings, dynamic_power
-from kepler_train.isolate.containers import Batch, Windows, adds_up, batches, pod_of
+from kepler_train.isolate.clipping import clipping_warnings, subtract_background
+from kepler_train.isolate.containers import Batch, WindowIndex, batches, pod_of
 from kepler_train.isolate.hints import Hints
-from kepler_train.isolate.isolation import attributed, isolate_containers
-from kepler_train.isolate.profile import Background, background
+from kepler_train.isolate.isolation import attributed_file, isolate_containers
+from kepler_train.isolate.profile import BackgroundProfile
+from kepler_train.isolate.profiling import profile_node
 from kepler_train.isolate.removal import Removal, RemoveConstant, RemovePredicted, RemoveProfile
 
 STRESS, SYSTEM, WEB = "7f/stress-0/stress/load", "system_processes/system_processes/system", "9a/web-5d/web/shop"
 
 
-def profile(node: pd.DataFrame, containers: pd.DataFrame) -> dict[str, Background]:
+def profile(node: pd.DataFrame, containers: pd.DataFrame) -> dict[str, BackgroundProfile]:
     """The profile of the idle rows of node a."""
-    return {"a": background(node, containers, "bpf_cpu_time_ms", seconds=15, node_type=0, machine=None)}
+    return {"a": profile_node(node, containers, "bpf_cpu_time_ms", seconds=15, node_type=0, machine=None)}
 
 
 def test_min_removes_the_least_power_of_each_node_and_component() -> None:
@@ -139,7 +141,7 @@ def test_every_row_below_the_background_is_counted(package: list[float], least: 
     assert lost.cut_watts == pytest.approx(np.mean(below) if below else 0.0)
 
 
-def _at(profile: Background, watts: float) -> Background:
+def _at(profile: BackgroundProfile, watts: float) -> BackgroundProfile:
     power = {name: one.model_copy(update={"mean": watts}) for name, one in profile.power.items()}
     return profile.model_copy(update={"power": power})
 
@@ -204,7 +206,7 @@ def test_batches_of_any_size_give_the_same_rows(tmp_path: Path) -> None:
     containers = pd.concat([container_rows(node, f"id/p{n}/c/s", [*chance.exponential(9, 100)]) for n in range(7)])
     containers = containers.sample(frac=0.8, random_state=1)
     containers.to_parquet(tmp_path / "c.parquet", index=False, row_group_size=90)
-    windows = Windows(node[10:].reset_index(drop=True))
+    windows = WindowIndex(node[10:].reset_index(drop=True))
     whole = list(batches([tmp_path / "c.parquet"], windows, FEATURES))
     small = list(batches([tmp_path / "c.parquet"], windows, FEATURES, size=13))
     assert (len(whole) < 8, len(small) > 40) == (True, True)
@@ -229,7 +231,7 @@ def test_a_long_file_is_read_with_the_memory_of_a_batch(tmp_path: Path) -> None:
             file.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
     before = most = pa.total_allocated_bytes()
     count = 0
-    for batch in batches([tmp_path / "c.parquet"], Windows(node), FEATURES, size=10_000):
+    for batch in batches([tmp_path / "c.parquet"], WindowIndex(node), FEATURES, size=10_000):
         most, count = max(most, pa.total_allocated_bytes()), count + len(batch.rows)
     assert count == 800_000
     assert (tmp_path / "c.parquet").stat().st_size > 10_000_000
@@ -237,14 +239,15 @@ def test_a_long_file_is_read_with_the_memory_of_a_batch(tmp_path: Path) -> None:
 
 
 def test_a_feature_of_the_node_is_no_work_of_its_containers(tmp_path: Path) -> None:
-    assert [adds_up(name) for name in ("cpu_scaling_frequency_hertz", "node_page_faults", "cache_miss")] == [0, 0, 1]
-    assert adds_up("cpu_usage_ratio")  # shared by CPU time
+    features = ("cpu_scaling_frequency_hertz", "node_page_faults", "cache_miss")
+    assert [catalog().adds_up(name) for name in features] == [0, 0, 1]
+    assert catalog().adds_up("cpu_usage_ratio")  # shared by CPU time
     node = node_rows([50, 70], [0, 0]).assign(node_page_faults=[8.0, 9.0])
     containers = node[["time", "node", "node_page_faults"]].assign(container=WEB)
     containers.to_parquet(tmp_path / "c.parquet", index=False)
     groups = {"ThirdParty": ["node_page_faults"]}
     isolate_containers(node, [tmp_path / "c.parquet"], groups, RemoveConstant(node, "min"), "proportional", tmp_path)
-    rows = pd.read_parquet(tmp_path / attributed("ThirdParty"))
+    rows = pd.read_parquet(tmp_path / attributed_file("ThirdParty"))
     assert rows.groupby("container")[PACKAGE].sum().to_dict() == {WEB: 0, UNATTRIBUTED: 20}
 
 
@@ -301,14 +304,16 @@ def test_a_rule_that_is_not_there_is_said_to_be_so() -> None:
 def test_cuts_by_noise_are_counted_and_deeper_ones_are_a_warning() -> None:
     node = node_rows([20.0] * 88 + [19.0] * 6 + [17.9] * 6, [5.0] * 100)
     of_background = {PACKAGE: np.full(100, 20.0)}
-    _, removed = dynamic_power(node, of_background, {PACKAGE: np.full(100, 1.0)})  # σ = 1 W: 2.1 W is more than 2 σ
+    _, removed = subtract_background(
+        node, of_background, {PACKAGE: np.full(100, 1.0)}
+    )  # σ = 1 W: 2.1 W is more than 2 σ
     lost = removed["a"][PACKAGE]
     assert (lost.clipped, lost.beyond_noise, lost.cut_watts) == (12, 6, pytest.approx(1.55))
     assert clipping_warnings(removed) == [
         "Of the rows of a more than 5 % have less power than the background, by more than noise, and count as 0 W:"
         " rapl-sysfs/package 6.0 %."
     ]
-    _, calmer = dynamic_power(node, of_background, {PACKAGE: np.full(100, 1.06)})
+    _, calmer = subtract_background(node, of_background, {PACKAGE: np.full(100, 1.06)})
     assert (calmer["a"][PACKAGE].clipped, clipping_warnings(calmer)) == (12, [])
-    _, unknown = dynamic_power(node, of_background, {})  # of a model
+    _, unknown = subtract_background(node, of_background, {})  # of a model
     assert unknown["a"][PACKAGE].beyond_noise == 12

@@ -10,9 +10,9 @@ import pytest
 from simulated import SOURCE, Lab, write_node
 
 from kepler_train.errors import UserError
-from kepler_train.isolate.background import promote_profile, read_known
+from kepler_train.isolate.background import promote_profile, read_known_background
 from kepler_train.isolate.outcome import ISOLATION, Isolation
-from kepler_train.isolate.profile import Background, profile_name, read_background, renewed
+from kepler_train.isolate.profile import BackgroundProfile, merge_profiles, profile_name, read_profile
 from kepler_train.plan.background import keep_known
 from kepler_train.workspace import open_store
 
@@ -36,7 +36,7 @@ def test_a_run_without_idle_time_uses_the_profile_that_an_earlier_one_published(
     for step in ("extract", "isolate", "train", "evaluate", "export", "publish"):
         assert first.do_parts(step) == []
     assert outcome(first).why.startswith("there is no profile of node type 0, but the schedule has idle phases of ")
-    profile = read_background(tmp_path / "profiles", 0)
+    profile = read_profile(tmp_path / "profiles", 0)
     assert profile is not None
     idle = pd.read_parquet(first.home / "extract" / "node.parquet").query("workload == 'idle'")
     assert profile.power[f"{SOURCE}/package_power"].mean == pytest.approx(idle[f"{SOURCE}/package_power"].mean())
@@ -50,9 +50,9 @@ def test_a_run_without_idle_time_uses_the_profile_that_an_earlier_one_published(
     assert outcome(second).groups["BPFOnly"].removed == outcome(first).groups["BPFOnly"].removed
 
 
-def background(day: int, power: list[str], usage: list[str], node: str = "a", node_type: int = 0) -> Background:
+def background(day: int, power: list[str], usage: list[str], node: str = "a", node_type: int = 0) -> BackgroundProfile:
     """A profile in which every number is the day of November that it was made on."""
-    return Background.model_validate(
+    return BackgroundProfile.model_validate(
         {
             "node_type": node_type,
             "node": node,
@@ -70,36 +70,36 @@ def background(day: int, power: list[str], usage: list[str], node: str = "a", no
 
 def test_a_later_profile_replaces_an_earlier_one_and_never_the_other_way() -> None:
     early, late = background(3, ["acpi/platform_power"], ["x"]), background(4, ["acpi/platform_power"], ["x"])
-    assert renewed(None, early) == early
-    assert renewed(early, late) == renewed(late, early) == late
+    assert merge_profiles(None, early) == early
+    assert merge_profiles(early, late) == merge_profiles(late, early) == late
 
 
 def test_columns_that_only_the_earlier_profile_knows_are_kept_and_no_more_of_it() -> None:
     early = background(3, ["acpi/platform_power", "rapl/core_power"], ["x", "y"])
     late = background(4, ["acpi/platform_power"], ["x"])
-    both = renewed(early, late)
-    assert both == renewed(late, early)
+    both = merge_profiles(early, late)
+    assert both == merge_profiles(late, early)
     assert {name: watts.mean for name, watts in both.power.items()} == {"acpi/platform_power": 4, "rapl/core_power": 3}
     assert both.usage == {"x": 4, "y": 3}
     assert both.containers == {"pod-4": {"x": 4}, "pod-3": {"y": 3}}
     assert (both.end, both.node) == (late.end, "a")
-    again = renewed(both, background(5, ["acpi/platform_power", "rapl/core_power"], ["x", "y"]))
+    again = merge_profiles(both, background(5, ["acpi/platform_power", "rapl/core_power"], ["x", "y"]))
     assert list(again.containers) == ["pod-5"]  # names of pods that are gone do not pile up
 
 
 def test_profiles_of_different_machines_are_not_mixed() -> None:
     early, late = background(3, ["a/b_power"], ["x", "y"], node="a"), background(4, ["a/b_power"], ["x"], node="b")
-    assert renewed(early, late) == late  # without a node type only the same node is the same machine
+    assert merge_profiles(early, late) == late  # without a node type only the same node is the same machine
     typed = [one.model_copy(update={"node_type": 7}) for one in (early, late)]
-    assert renewed(*typed).usage == {"x": 4, "y": 3}
+    assert merge_profiles(*typed).usage == {"x": 4, "y": 3}
 
 
 def test_a_profile_without_a_node_type_serves_its_own_node_only(tmp_path: Path) -> None:
     spec = Lab.asked()
     (tmp_path / "profile.json").write_text(background(3, [], []).model_dump_json())
-    assert list(read_known(tmp_path, spec).profiles) == ["a"]
+    assert list(read_known_background(tmp_path, spec).profiles) == ["a"]
     (tmp_path / "profile.json").write_text(background(3, [], [], node_type=7).model_dump_json())
-    assert list(read_known(tmp_path, spec.model_copy(update={"node_type": 7})).profiles) == [""]
+    assert list(read_known_background(tmp_path, spec.model_copy(update={"node_type": 7})).profiles) == [""]
 
 
 def test_a_profile_of_another_node_type_is_refused_by_the_plan(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kepler_train.evaluate.protocols import Protocol, gap_of, splits
-from kepler_train.extract.given import read_given
 from kepler_train.extract.row_times import RowTimes, workloads_or_blocks
+from kepler_train.extract.user_frame import read_user_frame
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.train.trainers.auto import AutoTrainer
 from kepler_train.train.training_set import training_set
@@ -24,7 +24,7 @@ from kepler_train.train.training_set import training_set
 def test_load_of_later_hours_is_predicted_from_earlier_ones(
     shared_data: Path, group: str, component: str, most: float
 ) -> None:
-    given = read_given(shared_data / f"nx12/preprocess_abs_default_rapl_{group}.csv", "rapl-sysfs", "nx12")
+    given = read_user_frame(shared_data / f"nx12/preprocess_abs_default_rapl_{group}.csv", "rapl-sysfs", "nx12")
     frame = with_lags(workloads_or_blocks(given.whole(), 5), given.features, AutoTrainer.lags)
     features, column = lagged_names(given.features, AutoTrainer.lags), f"rapl-sysfs/{component}_power"
     data = training_set(frame, features, component, column, group, intercept=True, seed=0)

@@ -1,4 +1,4 @@
-"""Feature groups as selections of the columns that a frame has."""
+"""Feature groups as selections of the columns of a frame."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns of a feature group, sorted by name; what it lacks, and the optional features left out, by set."""
+    """The columns of a feature group by name, the features it lacks, and the optional ones left out, by feature set."""
 
     columns: list[str]
     missing: list[str]
@@ -23,21 +23,21 @@ class Selection:
 
 
 def columns_of_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[str]:
-    """The columns to train on; a group that lacks a feature it cannot do without is refused."""
-    found = select_group(rows, group, third_party)
-    if found.missing:
-        names = ", ".join(found.missing)
+    """Return the columns to train on; refuse a group that lacks a required feature."""
+    selection = select_group(rows, group, third_party)
+    if selection.missing:
+        names = ", ".join(selection.missing)
         raise DataError(f"The data have no {names} of feature group {group}: choose another group.")
-    return found.columns
+    return selection.columns
 
 
 def select_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> Selection:
-    """The columns of a group with a value in every row: rows of several nodes have the same ones."""
+    """Return the columns of a group with a value in every row: rows of several nodes have the same ones."""
     return select_columns([str(name) for name in rows.columns if not rows[name].isna().any()], group, third_party)
 
 
 def select_columns(complete: Iterable[str], group: str, third_party: list[str]) -> Selection:
-    """The columns of a group, of those that have a value in every row.
+    """Return the columns of a group, of the `complete` ones, which have a value in every row.
 
     Features of optional sets may be missing; a series that is kept apart by a label has a column for each value of it.
     """
@@ -47,10 +47,10 @@ def select_columns(complete: Iterable[str], group: str, third_party: list[str]) 
     missing: list[str] = []
     left_out: dict[str, list[str]] = {}
     for feature in catalog().features_of(group, third_party):
-        found = catalog().columns_of(feature, complete)
-        columns += found
-        if not found and feature in optional:
+        feature_columns = catalog().columns_of(feature, complete)
+        columns += feature_columns
+        if not feature_columns and feature in optional:
             left_out.setdefault(optional[feature], []).append(feature)
-        elif not found:
+        elif not feature_columns:
             missing.append(feature)
     return Selection(sorted(columns), missing, {name: left_out[name] for name in sorted(left_out)})

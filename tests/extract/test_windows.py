@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_train.extract.clock import Clock, steps_at_once, windows_of
 from kepler_train.extract.increments import add_gains, covered_seconds
+from kepler_train.extract.windows import Clock, make_windows, steps_at_once
 from kepler_train.samples.parquet import Series
 
 EVERY = Clock(np.arange(0.0, 100, 10))
@@ -19,7 +19,7 @@ EVERY = Clock(np.arange(0.0, 100, 10))
 def windows(clock: Clock, at_once: int = 1, still: tuple[int, ...] = ()) -> list[tuple[float, float]]:
     moved = np.ones(len(clock.steps), dtype=bool)
     moved[list(still)] = False
-    found = windows_of(clock, at_once, moved)
+    found = make_windows(clock, at_once, moved)
     return list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
 
 
@@ -115,6 +115,6 @@ def test_for_any_clock_gains_add_up_to_last_minus_first_and_what_resets_left(
 def test_windows_of_any_length_hold_what_their_steps_hold(values: list[int], at_once: int) -> None:
     clock = Clock(np.arange(0.0, 10 * (len(values) + 1), 10))
     by_step = np.array([values, values[::-1]], dtype=float)
-    found = windows_of(clock, at_once, np.ones(len(values), dtype=bool)).added(by_step)
+    found = make_windows(clock, at_once, np.ones(len(values), dtype=bool)).sum_steps(by_step)
     whole = len(values) // at_once * at_once
     assert found.tolist() == by_step[:, :whole].reshape(2, -1, at_once).sum(axis=2).tolist()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from kepler_train.extract.nonnegative import nonnegative_weights
+from kepler_train.extract.nnls import nonnegative_weights
 
 
 def test_a_column_that_would_cost_less_than_nothing_gets_none() -> None:

@@ -1,4 +1,4 @@
-"""How containers are called: `container_id/pod_name/container_name/container_namespace`, whatever Kepler says where."""
+"""Names of containers: `container_id/pod_name/container_name/container_namespace`, whatever labels Kepler has."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _CONTAINER_ID, _POD_ID = "container_id", "pod_id"
 _OF_POD = {"pod_name": "pod_name", "pod_namespace": "container_namespace"}
 
 
-class Names:
-    """The names of containers by their ids, from the labels of the metrics that say them.
+class ContainerNames:
+    """The names of containers by their ids, from the labels of the metrics that have them.
 
     A container that is in no pod goes by its own name in place of the pod's.
     """
@@ -25,22 +25,23 @@ class Names:
         self._dialect = dialect
         self._containers: dict[str, Mapping[str, str]] = {}
         self._pods: dict[str, Mapping[str, str]] = {}
-        if dialect.names:
-            for into, key, metrics in (
-                (self._containers, _CONTAINER_ID, dialect.names.container),
-                (self._pods, _POD_ID, dialect.names.pod),
-            ):
-                for metric in metrics:
-                    labels = MetricFile(samples, prefixed(metric, spec)).labels
-                    into.update({one[key]: one for one in labels if one.get(key)})
-        self._known: dict[tuple[str, ...], str] = {}
+        self._names: dict[tuple[str, ...], str] = {}
+        if not dialect.names:
+            return
+        for labels_by_id, key, metrics in (
+            (self._containers, _CONTAINER_ID, dialect.names.container),
+            (self._pods, _POD_ID, dialect.names.pod),
+        ):
+            for metric in metrics:
+                series = MetricFile(samples, prefixed(metric, spec)).labels
+                labels_by_id.update({labels[key]: labels for labels in series if labels.get(key)})
 
-    def of(self, labels: Mapping[str, str]) -> str:
-        """The name of the container that a series is of; processes outside containers are one container."""
-        own = tuple(labels.get(label, "") for label in (*self._dialect.container_labels, _POD_ID))
-        if own not in self._known:
-            self._known[own] = self._name(labels)
-        return self._known[own]
+    def container_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the container of a series; processes outside containers are one container."""
+        key = tuple(labels.get(label, "") for label in (*self._dialect.container_labels, _POD_ID))
+        if key not in self._names:
+            self._names[key] = self._name(labels)
+        return self._names[key]
 
     def _name(self, labels: Mapping[str, str]) -> str:
         if self._dialect.names:

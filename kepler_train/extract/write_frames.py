@@ -15,60 +15,63 @@ import pyarrow.parquet as pq
 
 from kepler_train.errors import DataError
 from kepler_train.events import say
-from kepler_train.extract.columns import select_columns
-from kepler_train.extract.frame_files import CONTAINERS, NODE, PACKAGES
-from kepler_train.extract.frames import Extraction, extractions
-from kepler_train.extract.provenance import about_rows, described
+from kepler_train.extract.feature_groups import select_columns
+from kepler_train.extract.frame_files import CONTAINERS_FILE, NODE_FILE, PACKAGES_FILE
+from kepler_train.extract.frame_metadata import extraction_metadata, with_metadata
+from kepler_train.extract.node_extraction import NodeExtraction, extractions
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 from kepler_train.validate.verdict import find_collected_dialect
 from kepler_train.workspace import Figures
 
-# Rows that are made ready at once: the names of containers are long.
+# Rows that are decoded at once: the names of containers are long.
 _ROWS = 1 << 17
 
 
 def extract_samples(
     samples: Path, spec: RunSpec, schedule: Schedule, out: Path, nodes: Collection[str] = ()
 ) -> Figures:
-    """Write both frames of a folder of samples, containers batch by batch, so that memory does not grow with time.
+    """Write the frames of a folder of samples and return figures; memory does not grow with the length of the window.
 
-    Frames are of `nodes`, else of all nodes of the spec; their columns are the same either way.
+    Frames hold `nodes`, else all nodes of the spec; their columns are the same either way.
     """
-    tables: list[pa.Table] = []
-    packages: list[pa.Table] = []
-    rows = dropped = 0
+    node_tables: list[pa.Table] = []
+    package_tables: list[pa.Table] = []
+    container_row_count = dropped = 0
     lags: dict[str, dict[str, Any] | None] = {}
     dialect = find_collected_dialect(spec, samples)
-    about: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     with ExitStack() as files:
         containers: pq.ParquetWriter | None = None
         for node in extractions(samples, spec, dialect, schedule, nodes):
-            about = about or about_rows(spec, schedule, dialect, node.window_seconds)
+            metadata = metadata or extraction_metadata(spec, schedule, dialect, node.window_seconds)
             for batch in node.containers():
                 for first in range(0, max(len(batch), 1), _ROWS):
-                    table = described(with_words(batch.slice(first, _ROWS)), about)
-                    containers = containers or files.enter_context(_writer(out / CONTAINERS, table.schema))
+                    table = with_metadata(decode_names(batch.slice(first, _ROWS)), metadata)
+                    containers = containers or files.enter_context(_writer(out / CONTAINERS_FILE, table.schema))
                     containers.write_table(table)
-                rows += len(batch)
-            tables.append(with_words(node.node()))
-            packages += [with_words(table)] if (table := node.packages()) else []
+                container_row_count += len(batch)
+            node_tables.append(decode_names(node.node()))
+            if packages := node.packages():
+                package_tables.append(decode_names(packages))
             dropped += node.dropped
             lags[node.name] = asdict(node.lag) if np.isfinite(node.lag.error) else None
-            tell(node, len(tables[-1]), spec)
-    every = described(pa.concat_tables(tables, promote_options="default"), about)
-    with _writer(out / NODE, every.schema) as file:
-        file.write_table(every)
-    if packages:
-        parts = described(pa.concat_tables(packages, promote_options="default"), about)
-        with _writer(out / PACKAGES, parts.schema) as file:
-            file.write_table(parts)
-    figures: Figures = {"nodes": len(tables), "rows": len(every), "container_rows": rows, "dropped": dropped}
-    return figures | {"lags": lags, "left_out": left_out(every, spec)}
+            report_node(node, len(node_tables[-1]), spec)
+    rows = _write_tables(node_tables, metadata, out / NODE_FILE)
+    if package_tables:
+        _write_tables(package_tables, metadata, out / PACKAGES_FILE)
+    return {
+        "nodes": len(node_tables),
+        "rows": len(rows),
+        "container_rows": container_row_count,
+        "dropped": dropped,
+        "lags": lags,
+        "left_out": _left_out(rows, spec),
+    }
 
 
-def tell(node: Extraction, rows: int, spec: RunSpec) -> None:
-    """Say what was found of a node, or that it was nothing."""
+def report_node(node: NodeExtraction, rows: int, spec: RunSpec) -> None:
+    """Log what was extracted of a node; refuse one without rows."""
     if not rows:
         seconds = spec.resolution or node.window_seconds
         raise DataError(
@@ -83,29 +86,38 @@ def tell(node: Extraction, rows: int, spec: RunSpec) -> None:
         )
 
 
-def left_out(node: pa.Table, spec: RunSpec) -> dict[str, dict[str, list[str]]]:
-    """Optional features without data, by feature group and set; each group says so once."""
+def _left_out(node: pa.Table, spec: RunSpec) -> dict[str, dict[str, list[str]]]:
+    """Return and log the optional features without data, by feature group and set."""
     complete = [name for name in node.column_names if not _has_nan(node[name])]
-    found = {group: select_columns(complete, group, spec.thirdparty_metrics).left_out for group in spec.feature_groups}
-    for group, sets in found.items():
-        if sets:
+    left_out = {}
+    for group in spec.feature_groups:
+        if sets := select_columns(complete, group, spec.thirdparty_metrics).left_out:
+            left_out[group] = sets
             names = ", ".join(f"{name} ({', '.join(features)})" for name, features in sets.items())
             say(f"extract: {group} does without what has no data: {names}")
-    return {group: sets for group, sets in found.items() if sets}
+    return left_out
 
 
 def _has_nan(column: pa.ChunkedArray) -> bool:
     return bool(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py())
 
 
+def _write_tables(tables: list[pa.Table], metadata: dict[str, Any], file: Path) -> pa.Table:
+    """Write the rows of all nodes to one file, and return them."""
+    rows = with_metadata(pa.concat_tables(tables, promote_options="default"), metadata)
+    with _writer(file, rows.schema) as writer:
+        writer.write_table(rows)
+    return rows
+
+
 def _writer(file: Path, columns: pa.Schema) -> pq.ParquetWriter:
-    """A file of rows: words by number, numbers byte by byte, which packs them well and fast."""
+    """Open a file of rows: words by number, numbers byte by byte, which packs them well and fast."""
     numbers = [field.name for field in columns if pa.types.is_floating(field.type)]
     words = [name for name in columns.names if name not in numbers]
     return pq.ParquetWriter(file, columns, compression="zstd", use_dictionary=words, use_byte_stream_split=numbers)
 
 
-def with_words(table: pa.Table) -> pa.Table:
-    """Codes of names as the names themselves: the file codes them anyway, and its readers see strings."""
+def decode_names(table: pa.Table) -> pa.Table:
+    """Return a table with names in place of their codes: the file codes them anyway, and its readers see strings."""
     fields = [pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
     return table.cast(pa.schema(fields))

@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.extract.given import ALL_CONTAINERS, read_given
-from kepler_train.extract.provenance import about_rows, read_about, unit_of
-from kepler_train.extract.table import (
+from kepler_train.extract.frame_metadata import extraction_metadata, read_frame_metadata, unit_of
+from kepler_train.extract.training_table import (
     preprocessed_name,
     training_table,
     with_node_power,
     write_preprocessed,
     write_table,
 )
+from kepler_train.extract.user_frame import ALL_CONTAINERS, read_user_frame
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 
@@ -85,11 +85,11 @@ def test_every_column_has_its_unit(column: str, unit: str) -> None:
 
 def test_a_parquet_file_says_units_and_where_its_rows_come_from(tmp_path: Path) -> None:
     spec = RunSpec(start="2026-11-14T00:00:00Z", end="2026-11-14T01:00:00Z", extractor="smooth", machine_id="m7")
-    write_table(abs_table(), tmp_path / "a.parquet", about_rows(spec, Schedule(), "legacy", 15.0))
+    write_table(abs_table(), tmp_path / "a.parquet", extraction_metadata(spec, Schedule(), "legacy", 15.0))
     schema = pq.read_schema(tmp_path / "a.parquet")
     assert schema.field("package_power").metadata[b"unit"] == b"W"
     assert schema.field("bpf_cpu_time_ms").metadata[b"unit"] == b"ms/s"
-    about = read_about(tmp_path / "a.parquet")
+    about = read_frame_metadata(tmp_path / "a.parquet")
     assert (about["extractor"], about["window_seconds"], about["machine_id"]) == ("smooth", 15.0, "m7")
     assert (about["start"], about["end"]) == ("2026-11-14T00:00:00Z", "2026-11-14T01:00:00Z")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), abs_table())
@@ -125,7 +125,7 @@ def test_what_was_written_is_read_back(form: str, tmp_path: Path) -> None:
         write_preprocessed(abs_table(), file, 0)
     else:
         write_table(abs_table(), file, {})
-    given = read_given(file, SOURCE, "node-0")
+    given = read_user_frame(file, SOURCE, "node-0")
     assert given.features == ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
     expected = node_rows() if form != "preprocessed" else node_rows().assign(workload="")  # it knows no workloads
     found = given.whole()[list(expected.columns)]
@@ -138,7 +138,7 @@ def test_rows_of_containers_add_up_to_rows_of_their_node(preprocessed: bool, tmp
         write_preprocessed(dyn_table(), tmp_path / "frame.csv", 0)
     else:
         write_table(dyn_table(), tmp_path / "frame.csv", {})
-    given = read_given(tmp_path / "frame.csv", SOURCE, "node-0")
+    given = read_user_frame(tmp_path / "frame.csv", SOURCE, "node-0")
     assert sorted(given.rows["container"].unique()) == ["a/p/c/n", "b/q/c/n"]
     whole = given.whole()
     assert whole["bpf_cpu_time_ms"].tolist() == pytest.approx([100, 900, 800])
@@ -151,11 +151,11 @@ def test_containers_with_power_of_their_own_are_isolated_already(tmp_path: Path)
     shares.loc[1, "package_power"] = 60.0
     write_table(shares, tmp_path / "shares.csv", {})
     with pytest.raises(DataError, match="isolated already"):
-        read_given(tmp_path / "shares.csv", SOURCE, "").whole()
+        read_user_frame(tmp_path / "shares.csv", SOURCE, "").whole()
 
 
 def test_older_names_of_features_get_todays_name_and_unit(shared_data: Path) -> None:
-    given = read_given(shared_data / "nx12" / "preprocess_abs_default_rapl_BPFIRQ.csv", SOURCE, "nx12")
+    given = read_user_frame(shared_data / "nx12" / "preprocess_abs_default_rapl_BPFIRQ.csv", SOURCE, "nx12")
     assert given.features == ["bpf_block_irq", "bpf_cpu_time_ms", "bpf_net_rx_irq", "bpf_net_tx_irq"]
     assert given.rows["bpf_cpu_time_ms"][0] == pytest.approx(1.321)  # 1321 us/s
     assert (set(given.rows["node"]), set(given.rows["container"])) == ({"nx12"}, {ALL_CONTAINERS})
@@ -178,17 +178,17 @@ def test_a_frame_that_cannot_serve_is_one_sentence(
 ) -> None:
     (tmp_path / "frame.csv").write_text(content)
     with pytest.raises(error, match=sentence):
-        read_given(tmp_path / "frame.csv", SOURCE, "")
+        read_user_frame(tmp_path / "frame.csv", SOURCE, "")
 
 
 def test_a_frame_that_is_cut_short_is_one_sentence(tmp_path: Path) -> None:
     write_table(abs_table(), tmp_path / "a.parquet", {})
     (tmp_path / "a.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
     with pytest.raises(UserError, match="cut short or not Parquet"):
-        read_given(tmp_path / "a.parquet", SOURCE, "")
+        read_user_frame(tmp_path / "a.parquet", SOURCE, "")
 
 
 def test_rows_without_power_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "frame.csv").write_text("timestamp,a,package_power\n1,2,3\n2,2,\n3,2,4\n")
-    assert len(read_given(tmp_path / "frame.csv", SOURCE, "").rows) == 2
+    assert len(read_user_frame(tmp_path / "frame.csv", SOURCE, "").rows) == 2
     assert "1 of 3 rows have no power" in capsys.readouterr().out

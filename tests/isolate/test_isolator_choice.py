@@ -9,9 +9,11 @@ import pytest
 from rows import FEATURES, PACKAGE, container_rows, node_rows, with_work
 
 from kepler_train.errors import UserError
-from kepler_train.isolate.choice import ANY_NODE, Choice, choose, scheduled_profiles
+from kepler_train.isolate.isolator_choice import Choice, choose
 from kepler_train.isolate.isolators import check_isolation
-from kepler_train.isolate.profile import Background, BackgroundNames, background
+from kepler_train.isolate.profile import BackgroundNames, BackgroundProfile
+from kepler_train.isolate.profiling import profile_node, scheduled_profiles
+from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.spec import RunSpec
 
@@ -33,13 +35,13 @@ def frames(folder: Path, idle: int, loaded: int = 4, node: str = "a") -> tuple[p
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> Background:
+def stored(tmp_path: Path) -> BackgroundProfile:
     node, containers = frames(tmp_path, idle=8)
-    return background(node, pd.read_parquet(containers), "bpf_cpu_time_ms", 100, node_type=3, machine=XEON)
+    return profile_node(node, pd.read_parquet(containers), "bpf_cpu_time_ms", 100, node_type=3, machine=XEON)
 
 
 def chosen(
-    asked: str, folder: Path, stored: Background | None, idle: int, machine: MachineSpec | None = XEON
+    asked: str, folder: Path, stored: BackgroundProfile | None, idle: int, machine: MachineSpec | None = XEON
 ) -> Choice:
     node, containers = frames(folder, idle)
     profiles = {ANY_NODE: stored} if stored else {}
@@ -49,7 +51,7 @@ def chosen(
 
 
 def test_auto_takes_the_stored_profile_then_the_idle_phases_then_the_minimum(
-    stored: Background, tmp_path: Path
+    stored: BackgroundProfile, tmp_path: Path
 ) -> None:
     first = chosen("auto", tmp_path, stored, idle=8)
     assert (first.isolator, first.profiles) == ("profile", {"a": stored})
@@ -64,7 +66,7 @@ def test_auto_takes_the_stored_profile_then_the_idle_phases_then_the_minimum(
     assert third.why == "there is no profile of node type 3, and no schedule has 100 s of idle on a"
 
 
-def test_what_is_asked_for_is_used(stored: Background, tmp_path: Path) -> None:
+def test_what_is_asked_for_is_used(stored: BackgroundProfile, tmp_path: Path) -> None:
     for name in ("none", "min", "trainer"):
         assert chosen(name, tmp_path, stored, idle=8) == Choice(name, "it was asked for", {})
     assert chosen("profile", tmp_path, stored, idle=0).isolator == "profile"
@@ -85,7 +87,7 @@ def test_what_is_asked_for_is_used(stored: Background, tmp_path: Path) -> None:
     ],
 )
 def test_a_profile_that_does_not_fit_is_refused_and_auto_does_without_it(
-    change: dict[str, object], why: str, stored: Background, tmp_path: Path
+    change: dict[str, object], why: str, stored: BackgroundProfile, tmp_path: Path
 ) -> None:
     other = stored.model_copy(update=change)
     found = chosen("auto", tmp_path, other, idle=0)
@@ -95,12 +97,12 @@ def test_a_profile_that_does_not_fit_is_refused_and_auto_does_without_it(
         chosen("profile", tmp_path, other, idle=8)
 
 
-def test_what_is_not_known_of_a_machine_is_no_difference(stored: Background, tmp_path: Path) -> None:
+def test_what_is_not_known_of_a_machine_is_no_difference(stored: BackgroundProfile, tmp_path: Path) -> None:
     assert chosen("profile", tmp_path, stored, 0, machine=None).isolator == "profile"
     assert chosen("profile", tmp_path, stored, 0, machine=MachineSpec(cores=16, memory=64)).isolator == "profile"
 
 
-def test_every_node_needs_a_profile_of_its_own(stored: Background, tmp_path: Path) -> None:
+def test_every_node_needs_a_profile_of_its_own(stored: BackgroundProfile, tmp_path: Path) -> None:
     node, containers = frames(tmp_path, idle=8)
     two = pd.concat([node, node.assign(node="b")], ignore_index=True)
     found = choose("auto", two, FEATURES, {"a": stored}, scheduled_profiles(two, [containers], 3, {}), 3, {})

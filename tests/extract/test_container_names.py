@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from handmade import T0, at, written
+from node_frames import node_frames
 
 from kepler_train.catalog import catalog
-from kepler_train.extract.frames import node_frames
-from kepler_train.extract.names import Names
+from kepler_train.extract.container_names import ContainerNames
 from kepler_train.query.prometheus import Prometheus
 from kepler_train.query.samples import write_samples
 from kepler_train.samples.kepler_query_json import export_json, import_json
@@ -28,10 +28,10 @@ SPEC = RunSpec(feature_groups=["CPUTime"])
 SYSTEM = "system_processes/system_processes/system_processes/system"
 
 
-def labelled(folder: Path, **metrics: list[dict[str, str]]) -> Names:
+def labelled(folder: Path, **metrics: list[dict[str, str]]) -> ContainerNames:
     """Names from a folder of samples with these labels."""
     made = {f"kepler_{metric}": [at(GRID, GRID - T0, **labels) for labels in many] for metric, many in metrics.items()}
-    return Names(written(folder, made), catalog().dialect("current"), SPEC)
+    return ContainerNames(written(folder, made), catalog().dialect("current"), SPEC)
 
 
 def test_a_process_is_called_by_the_pod_and_the_name_of_its_container(tmp_path: Path) -> None:
@@ -40,21 +40,21 @@ def test_a_process_is_called_by_the_pod_and_the_name_of_its_container(tmp_path: 
         container_cpu_watts=[{"container_id": "7f", "container_name": "web", "runtime": "crio", "pod_id": "p1"}],
         pod_cpu_watts=[{"pod_id": "p1", "pod_name": "web-5d", "pod_namespace": "shop"}],
     )
-    assert names.of({"pid": "1", "container_id": "7f"}) == "7f/web-5d/web/shop"
-    assert names.of({"container_id": "7f", "container_name": "web", "pod_id": "p1"}) == "7f/web-5d/web/shop"
-    assert names.of({"pid": "1", "type": "regular"}) == SYSTEM
+    assert names.container_of({"pid": "1", "container_id": "7f"}) == "7f/web-5d/web/shop"
+    assert names.container_of({"container_id": "7f", "container_name": "web", "pod_id": "p1"}) == "7f/web-5d/web/shop"
+    assert names.container_of({"pid": "1", "type": "regular"}) == SYSTEM
 
 
 def test_a_container_in_no_pod_goes_by_its_own_name(tmp_path: Path) -> None:
     names = labelled(tmp_path, container_cpu_joules_total=[{"container_id": "7f", "container_name": "web"}])
-    assert names.of({"container_id": "7f"}) == "7f/web/web/"
-    assert names.of({"container_id": "88"}) == "88///"  # nobody says how it is called
+    assert names.container_of({"container_id": "7f"}) == "7f/web/web/"
+    assert names.container_of({"container_id": "88"}) == "88///"  # nobody says how it is called
 
 
 def test_older_kepler_says_all_of_it_in_every_series(tmp_path: Path) -> None:
-    names = Names(tmp_path, catalog().dialect("legacy"), SPEC)
+    names = ContainerNames(tmp_path, catalog().dialect("legacy"), SPEC)
     labels = {"container_id": "7f", "pod_name": "web-5d", "container_name": "web", "container_namespace": "shop"}
-    assert names.of(labels) == "7f/web-5d/web/shop"
+    assert names.container_of(labels) == "7f/web-5d/web/shop"
 
 
 @pytest.fixture(scope="module")

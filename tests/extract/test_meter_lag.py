@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from kepler_train.extract.skew import UNKNOWN, Lag, estimate_lag, shifted
+from kepler_train.extract.meter_lag import UNKNOWN_LAG, MeterLag, estimate_lag, shift_counter
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import Scenario, run_nodes
 from kepler_train.simulate.store import Store, store_of
@@ -41,7 +41,7 @@ def recording(lag: float, scrapes: int = 700, every: float = 5.0) -> tuple[np.nd
 
 def simulated(
     scrape: float, skew: float, dialect: str, seed: int = 0, refresh: float = 0.0, faults: tuple[str, ...] = ()
-) -> Lag:
+) -> MeterLag:
     """The lag found in what a simulated node exports, all of its containers added up."""
     asked = Scenario(
         START, 900 * scrape, scrape, seed=seed, containers=5, phase=15 * scrape, idle=8 * scrape, refresh=refresh,
@@ -68,10 +68,10 @@ def added(store: Store, metric: str, times: np.ndarray) -> np.ndarray:
 
 def test_a_shifted_counter_is_the_counter_some_seconds_before() -> None:
     times, joules = np.array([0.0, 10, 20, 30]), np.array([0.0, 100, 300, 600])
-    np.testing.assert_array_equal(shifted(times, joules, 5), [np.nan, 50, 200, 450])
-    np.testing.assert_array_equal(shifted(times, joules, -5), [50, 200, 450, np.nan])
-    np.testing.assert_array_equal(shifted(times, joules, 10), [np.nan, 0, 100, 300])
-    np.testing.assert_array_equal(shifted(times, joules, 0), joules)
+    np.testing.assert_array_equal(shift_counter(times, joules, 5), [np.nan, 50, 200, 450])
+    np.testing.assert_array_equal(shift_counter(times, joules, -5), [50, 200, 450, np.nan])
+    np.testing.assert_array_equal(shift_counter(times, joules, 10), [np.nan, 0, 100, 300])
+    np.testing.assert_array_equal(shift_counter(times, joules, 0), joules)
 
 
 @given(
@@ -84,7 +84,7 @@ def test_shifting_conserves_the_total_but_for_the_two_ends(
 ) -> None:
     times = np.cumsum(steps[: len(gained)])
     counter, lag = np.cumsum(gained), windows * steps[: len(gained)].min()
-    moved = shifted(times, counter, lag)
+    moved = shift_counter(times, counter, lag)
     kept = np.flatnonzero(np.isfinite(moved))
     assert len(times) - len(kept) <= 2
     before, after = np.interp(times[kept[[0, -1]]] - lag, times, counter)
@@ -112,7 +112,7 @@ def test_no_lag_is_found_where_there_is_none() -> None:
 def test_counters_brought_together_have_no_lag_left() -> None:
     times, energy, work = recording(3)
     lag = estimate_lag(times, [energy], [work]).seconds
-    for together in ((shifted(times, energy, lag), work), (energy, shifted(times, work, -lag))):
+    for together in ((shift_counter(times, energy, lag), work), (energy, shift_counter(times, work, -lag))):
         left = estimate_lag(times, [together[0]], [together[1]])
         assert not left.significant
         assert left.seconds == pytest.approx(0, abs=0.25)
@@ -140,7 +140,7 @@ def test_a_load_that_never_changes_tells_nothing() -> None:
     times, _, _ = recording(2)
     noise = np.random.default_rng(1).normal(0, 1, (2, len(times)))
     energy = np.cumsum(100 + noise[0])
-    assert estimate_lag(times, [energy], [0.5 * (times - START)]) == UNKNOWN
+    assert estimate_lag(times, [energy], [0.5 * (times - START)]) == UNKNOWN_LAG
     assert not estimate_lag(times, [energy], [np.cumsum(3 + 0.1 * noise[1])]).significant
 
 
@@ -154,16 +154,16 @@ def test_one_change_of_load_is_not_enough() -> None:
 @pytest.mark.parametrize("scrapes", [0, 1, 3, 30])
 def test_too_few_scrapes_tell_nothing(scrapes: int) -> None:
     times, energy, work = recording(2, scrapes)
-    assert estimate_lag(times, [energy], [work]) == UNKNOWN
+    assert estimate_lag(times, [energy], [work]) == UNKNOWN_LAG
 
 
 def test_nothing_known_tells_nothing() -> None:
     times, energy, work = recording(2)
     unknown = np.full(len(times), np.nan)
-    assert estimate_lag(times, [unknown], [work]) == UNKNOWN
-    assert estimate_lag(times, [energy], [unknown]) == UNKNOWN
-    assert estimate_lag(times, [energy], []) == UNKNOWN
-    assert estimate_lag(times, [], [work]) == UNKNOWN
+    assert estimate_lag(times, [unknown], [work]) == UNKNOWN_LAG
+    assert estimate_lag(times, [energy], [unknown]) == UNKNOWN_LAG
+    assert estimate_lag(times, [energy], []) == UNKNOWN_LAG
+    assert estimate_lag(times, [], [work]) == UNKNOWN_LAG
 
 
 def test_a_long_recording_is_judged_by_the_parts_in_which_power_changes() -> None:
@@ -201,7 +201,7 @@ def test_exporters_without_a_skew_raise_no_alarm(dialect: str) -> None:
         assert not found.significant, (seed, found)
 
 
-def bent(shape: str, exponent: float, lag: float, seed: int) -> Lag:
+def bent(shape: str, exponent: float, lag: float, seed: int) -> MeterLag:
     """The lag found where power is 20 W + 80 W · load^exponent, scraped every 5 s."""
     chance = np.random.default_rng(seed)
     lengths = chance.integers(40, 160, 60)
