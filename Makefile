@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The demo's files stay in this checkout.
 export KEPLER_TRAIN_HOME ?= $(CURDIR)/.kepler-train
+# A json.py on the caller's path would end every program here.
+unexport PYTHONPATH PYTHONHOME
 
 .PHONY: help setup demo down test lint bench lock clean
 
