@@ -113,3 +113,8 @@ def test_a_pointer_that_names_a_folder_of_somebody_else_is_not_believed(home: Pa
     (home / "theirs").mkdir()
     (home / "postgres" / "elsewhere").write_text(str(home / "theirs"))
     assert kept_for(home / "postgres", None) == []
+
+
+def test_without_anything_to_remove_nothing_is_made_outside(outside_root: Path):
+    assert remove([]) == []
+    assert not outside_root.exists()
