@@ -6,8 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The demo's files stay in this checkout.
 export KEPLER_TRAIN_HOME ?= $(CURDIR)/.kepler-train
+# A json.py on the caller's path would end every program here.
+unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help setup demo down test lint bench lock clean
+.PHONY: help setup demo down test fresh lint bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +33,9 @@ test: setup ## Run all tests that this machine can run
 	@scripts/debian-packages prometheus-node-exporter "tests with the real node_exporter are skipped"
 	@scripts/debian-packages chromium "tests in the browser are skipped"
 	@$(BIN)/pytest -n 2 --dist loadfile  # tests of a file share servers
+
+fresh: ## Try the demo and the stack's tests on machines of many kinds (CASES="closed umask": only these)
+	@tests/fresh/run $(CASES)
 
 lint: setup ## Check style, types and the layers
 	@$(BIN)/ruff check .

@@ -42,6 +42,7 @@ _TUNABLE = {
     "scheduler__scheduler_health_check_threshold": 30,
     "scheduler__orphaned_tasks_check_interval": 10,
     "scheduler__parsing_cleanup_interval": 30,
+    "scheduler__use_job_schedule": True,
     # A new DAG file is seen within about 5 s; one that did not change is read again every minute.
     "dag_processor__refresh_interval": 5,
     "dag_processor__bundle_refresh_check_interval": 2,
@@ -84,11 +85,8 @@ class AirflowSetup:
             "api_auth__jwt_secret": self._secret("jwt.key"),
             "usage_data_collection__enabled": False,
         }
-        # Two tasks per core: steps wait for servers and disks about as long as they compute.
-        tunable = {"core__parallelism": max(2, 2 * len(os.sched_getaffinity(0))), **_TUNABLE}
-        own = {_variable(name) for name in tunable} & set(os.environ)
         return {
-            **{_variable(name): str(value) for name, value in tunable.items() if _variable(name) not in own},
+            **{name: value for name, value in _tuned().items() if name not in os.environ},
             **{_variable(name): str(value) for name, value in fixed.items()},
             "AIRFLOW_HOME": str(self.folder),
             "AIRFLOW_CONFIG": str(self.folder / "airflow.cfg"),
@@ -212,6 +210,17 @@ def airflow_services(setup: AirflowSetup, logs: Path, migrated: Path) -> list[Se
     return [*([migration] if migration.due else []), api, *parts]
 
 
+def forget_other_airflows() -> None:
+    """Remove the settings of another Airflow from the environment of this process.
+
+    What may be tuned stays, and so do connections and variables (AIRFLOW_CONN_…, AIRFLOW_VAR_…).
+    """
+    ours = _tuned()
+    for name in list(os.environ):
+        if name.startswith("AIRFLOW_") and name not in ours and not name.startswith(("AIRFLOW_CONN_", "AIRFLOW_VAR_")):
+            del os.environ[name]
+
+
 def code_folder(name: str) -> Path:
     """The checkout's `dags` or `plugins`: named by KEPLER_TRAIN_DAGS or …_PLUGINS, beside the package, or here."""
     variable = f"KEPLER_TRAIN_{name.upper()}"
@@ -228,6 +237,13 @@ def code_folder(name: str) -> Path:
         f"Airflow's {name} are neither in {candidates[0]} nor in {candidates[1]}:"
         f" start in a checkout, or set {variable} to the folder."
     )
+
+
+def _tuned() -> dict[str, str]:
+    """Return the variables that yield to the caller's own."""
+    # Two tasks per core: steps wait for servers and disks about as long as they compute.
+    parallelism = max(2, 2 * len(os.sched_getaffinity(0)))
+    return {_variable(name): str(value) for name, value in {"core__parallelism": parallelism, **_TUNABLE}.items()}
 
 
 def _variable(name: str) -> str:

@@ -66,6 +66,8 @@ def kept_for(folder: Path, site: Path | None) -> list[Path]:
 
 def remove(kept: Sequence[Path]) -> list[Path]:
     """Remove entries that no process uses; returns those."""
+    if not kept:  # a normal user cannot even lock
+        return []
     removed = []
     with _locked():
         for entry in kept:

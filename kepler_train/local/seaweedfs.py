@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +19,9 @@ from kepler_train.local.ports import Port, take_port
 from kepler_train.local.service import Environment, Service
 
 _PARTS = ("s3", "filer", "volume", "master")
+_SOCKETS = Path("/tmp")  # noqa: S108 - the program's choice, not ours
+"""Where SeaweedFS makes unix sockets, named by its ports; it does not start when one is another user's."""
+_PORT = 8333
 
 
 class SeaweedServer(Service):
@@ -41,7 +46,8 @@ class SeaweedServer(Service):
         self.program = _weed()
         self.log = log or self.folder.parent / f"{self.folder.name}.log"
         # Only S3 is for others; its parts talk to each other, and their gRPC doors have no password.
-        self.port: Port = take_port(host, port, prefer=8333)
+        taken = _is_of_another(_SOCKETS / f"seaweedfs-s3-{_PORT}.sock")
+        self.port: Port = take_port(host, port, prefer=None if taken else _PORT)
         self._inner = {f"{part}.port.grpc": take_port("127.0.0.1") for part in _PARTS}
         self._inner |= {f"{part}.port": take_port("127.0.0.1") for part in _PARTS if part != "s3"}
         self.ports = (self.port, *self._inner.values())
@@ -139,11 +145,10 @@ class SeaweedServer(Service):
         return True
 
     def tidy(self) -> None:
-        """SeaweedFS leaves unix sockets in /tmp, named by its ports, when it is killed."""
-        for option, port in {**self._inner, "s3.port": self.port}.items():
-            part, _, kind = option.partition(".port")
-            name = f"seaweedfs-{part}{kind.replace('.', '-')}-{port.number}.sock"
-            Path("/tmp", name).unlink(missing_ok=True)  # noqa: S108 - the program's choice, not ours
+        """Remove the sockets that killed servers of this user left behind."""
+        for path in _SOCKETS.glob("seaweedfs-*.sock"):
+            if not _is_of_another(path) and not _answers(path):
+                path.unlink(missing_ok=True)
 
     @property
     def _identities(self) -> Path:
@@ -160,6 +165,24 @@ class SeaweedServer(Service):
             draft.rename(self._identities)
         key = json.loads(self._identities.read_text())["identities"][0]["credentials"][0]
         return key["accessKey"], key["secretKey"]
+
+
+def _is_of_another(path: Path) -> bool:
+    """Say whether a file belongs to another user."""
+    try:
+        return path.lstat().st_uid != os.geteuid()
+    except FileNotFoundError:
+        return False
+
+
+def _answers(path: Path) -> bool:
+    """Say whether a process listens on a unix socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 def _weed() -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kepler_train.errors import KeplerTrainError
 from kepler_train.events import say, warn
+from kepler_train.local.airflow import forget_other_airflows
 from kepler_train.local.plan import STOP_ORDER, Plan, make_plan
 from kepler_train.local.process import (
     HOME,
@@ -233,6 +234,7 @@ def _supervise(home: Path, state: StackState, keeper: int) -> None:
     die_with_parent(signal.SIGTERM)
     adopt_orphans()
     os.environ[HOME] = str(home)
+    forget_other_airflows()
     mine, parent = Identity.of(os.getpid()), Identity.of(keeper)
     state.supervisor = (mine.pid, mine.started) if mine else None
     state.keeper = (parent.pid, parent.started) if parent else None

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kepler_train.local.outside import sweep
+
 
 @pytest.fixture(scope="module")
 def shared_home() -> Iterator[Path]:
@@ -25,3 +27,4 @@ def _home() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
+    sweep()  # with a strict umask its database was outside of it

@@ -13,7 +13,7 @@ from connecting import connected
 from kepler_train.local import postgres
 from kepler_train.local.outside import kept_for, place_for, programs_for, remove, sweep
 from kepler_train.local.postgres import PostgresServer, site_packages
-from kepler_train.local.unprivileged import can_enter
+from kepler_train.local.unprivileged import can_enter, open_to_all
 
 pytestmark = [pytest.mark.integration, pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user")]
 
@@ -66,6 +66,7 @@ def test_programs_whose_files_are_closed_are_copied_although_their_folder_is_ope
     site = home / "site"
     (site / "bin").mkdir(parents=True)
     (site / "bin" / "initdb").touch(mode=0o755)
+    open_to_all(site)
     assert programs_for(site, ["bin"], STRANGER) == site
     (site / "bin" / "initdb").chmod(0o700)
     copy = programs_for(site, ["bin"], STRANGER)
@@ -112,3 +113,8 @@ def test_a_pointer_that_names_a_folder_of_somebody_else_is_not_believed(home: Pa
     (home / "theirs").mkdir()
     (home / "postgres" / "elsewhere").write_text(str(home / "theirs"))
     assert kept_for(home / "postgres", None) == []
+
+
+def test_without_anything_to_remove_nothing_is_made_outside(outside_root: Path):
+    assert remove([]) == []
+    assert not outside_root.exists()

@@ -13,6 +13,7 @@ from connecting import connected
 from kepler_train.errors import UserError
 from kepler_train.local.postgres import PostgresServer
 from kepler_train.local.process import running_in
+from kepler_train.local.unprivileged import open_to_all
 
 pytestmark = pytest.mark.integration
 
@@ -52,6 +53,8 @@ def test_it_listens_on_no_port_and_its_socket_is_private(home: Path):
 
 def test_a_long_path_gets_a_socket_that_fits(home: Path):
     deep = home / ("a" * 60) / ("b" * 60)
+    deep.mkdir(parents=True)
+    open_to_all(home)
     with PostgresServer(deep / "pg") as server, connected(server) as cursor:
         cursor.execute("SELECT 1")
         assert len(server.address) < 90

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -106,7 +107,7 @@ def test_without_prometheus_the_error_says_what_to_do(tmp_path: Path, monkeypatc
 def test_a_server_that_cannot_start_says_the_last_words_of_its_log(tmp_path: Path):
     (tmp_path / "tsdb").mkdir()
     (tmp_path / "tsdb" / "wal").write_text("a file where a folder must be")
-    with pytest.raises(TryAgain, match=r"prometheus ended.*tsdb\.log.*wal"), PrometheusServer(tmp_path / "tsdb"):
+    with pytest.raises(TryAgain, match=r"prometheus ended.*wal.*tsdb\.log"), PrometheusServer(tmp_path / "tsdb"):
         pass
 
 
@@ -137,6 +138,32 @@ def test_the_s3_server_keeps_objects_behind_credentials_and_listens_on_loopback_
         body = again.client().get_object(Bucket="models", Key="a/b.json")["Body"].read()
         assert body == b"{}"
     assert not Path(f"/tmp/seaweedfs-s3-{port}.sock").exists()  # noqa: S108
+
+
+def test_sockets_of_killed_s3_servers_are_removed_and_those_in_use_stay(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("kepler_train.local.seaweedfs._SOCKETS", home)
+    with socket.socket(socket.AF_UNIX) as killed, socket.socket(socket.AF_UNIX) as living:
+        killed.bind(str(home / "seaweedfs-s3-1.sock"))
+        living.bind(str(home / "seaweedfs-s3-2.sock"))
+        living.listen()
+        killed.close()
+        server = SeaweedServer(home / "s3")
+        server.tidy()
+        server.close()
+        assert [path.name for path in home.glob("*.sock")] == ["seaweedfs-s3-2.sock"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_socket_that_another_user_left_costs_the_port_and_not_the_start(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("kepler_train.local.seaweedfs._SOCKETS", home)
+    left = home / "seaweedfs-s3-8333.sock"
+    left.touch()
+    os.chown(left, 65534, 65534)
+    server = SeaweedServer(home / "s3")
+    server.tidy()
+    server.close()
+    assert server.port.number != 8333
+    assert left.exists()
 
 
 @pytest.mark.integration
