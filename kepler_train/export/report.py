@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from kepler_train import __version__
 from kepler_train.estimate.sharing import ADDITIVE
 from kepler_train.evaluate.protocols import FORWARD, Protocol
-from kepler_train.export.pictures import PLOT, error_map_name, pictured, power_curve_name
+from kepler_train.export.pictures import PLOT, pictured
 from kepler_train.export.standings import Standing, Table, best_parts, in_groups, tables
 from kepler_train.isolate.outcome import Isolation
 from kepler_train.spec import RunSpec
@@ -59,7 +59,7 @@ def write_report(file: Path, spec: RunSpec, evaluation: Mapping[str, Any], isola
         forward=round(100 * (1 - FORWARD)),
         shown=_SHOWN,
         plot=PLOT,
-        pictures=[(table, error_map_name(table), power_curve_name(table)) for table in pictured(evaluation)],
+        pictures=pictured(evaluation),
         version=__version__,
         Protocol=Protocol,
     )
