@@ -1,6 +1,6 @@
 """A run's files: in a folder or on S3, atomic, with manifests."""
 
-from kepler_train.workspace.failures import failures
+from kepler_train.workspace.failures import failure_reasons
 from kepler_train.workspace.layout import Run, files_of, name_of, part_of
 from kepler_train.workspace.manifest import Figures, FileRecord, InputRecord, Manifest
 from kepler_train.workspace.step import Inputs, Step
@@ -15,7 +15,7 @@ __all__ = [
     "Run",
     "Step",
     "Store",
-    "failures",
+    "failure_reasons",
     "files_of",
     "name_of",
     "open_store",

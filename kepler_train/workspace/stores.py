@@ -1,4 +1,4 @@
-"""Where files live. A key is a relative path with slashes; every write appears whole or not at all."""
+"""Stores of files. A key is a relative path with slashes; every write appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Store(Protocol):
     uri: str
 
     def read(self, key: str) -> bytes | None:
-        """The content of a small file, or None when it is not there."""
+        """Return the content of a small file, or None when it does not exist."""
 
     def write(self, key: str, content: bytes) -> None:
         """Write a small file."""
@@ -33,20 +33,20 @@ class Store(Protocol):
         """Write a file from this machine; it may be moved away from there."""
 
     def download(self, key: str, folder: Path) -> Path:
-        """The file `<folder>/<key>` with the content of `key`; no file when it is not there."""
+        """Return `<folder>/<key>` with the content of `key`; there is no file when the key does not exist."""
 
     def sizes(self, prefix: str) -> dict[str, int]:
-        """Every key below the folder `prefix` with its size (bytes)."""
+        """Return every key below the folder `prefix` with its size (bytes)."""
 
     def delete(self, key: str) -> None:
-        """Remove a file; it need not be there."""
+        """Remove a file if it exists."""
 
     def scratch(self) -> AbstractContextManager[Path]:
-        """An empty folder of this machine's, near the store, that disappears afterwards."""
+        """Yield an empty folder of this machine, near the store, removed afterwards."""
 
 
 def open_store(uri: str) -> FolderStore | S3Store:
-    """The store that an address names: a folder's path or s3://bucket/prefix."""
+    """Return the store at an address: a folder's path or s3://bucket/prefix."""
     try:
         parts = urlsplit(uri)
     except ValueError:

@@ -13,7 +13,7 @@ from kepler_train import __version__
 from kepler_train.errors import DataError, UserError
 from kepler_train.runs.runner import run_step
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Figures, Inputs, Run, Store, failures
+from kepler_train.workspace import Figures, Inputs, Run, Store, failure_reasons
 
 
 def test_the_manifest_names_every_file_with_its_size_and_hash(do: Do):
@@ -203,12 +203,12 @@ def test_why_a_part_failed_is_known_until_it_is_done(do: Do, store: Store, monke
             patched.setattr(fake_steps, "piece", broken)
             with pytest.raises(type(error)):
                 do("piece", part)
-    assert failures(run, "piece", parts, SPEC) == {
+    assert failure_reasons(run, "piece", parts, SPEC) == {
         "x/1": "9 rows are too few.",
         "x/2": "It met a bug, ZeroDivisionError: please report it with the log of its task.",
     }
-    assert failures(run, "piece", parts, OTHER_SPEC) == {}
+    assert failure_reasons(run, "piece", parts, OTHER_SPEC) == {}
     with pytest.raises(DataError, match="None of the 3 parts"):
         do("gather")  # a reason is no result
     do("piece", "x/1")
-    assert list(failures(run, "piece", parts, SPEC)) == ["x/2"]
+    assert list(failure_reasons(run, "piece", parts, SPEC)) == ["x/2"]
