@@ -141,7 +141,7 @@ def _isolated(
     node: pd.DataFrame, group: str, features: list[str], usage: Usage, removal: Removal, rule: str
 ) -> Isolated:
     background = pd.DataFrame({name: usage.background.get(name, node[name]) for name in features})
-    watts, removed = subtract_background(node, removal.background_power(group, background), removal.deviation())
+    watts, removed = subtract_background(node, removal.background_power(group, background), removal.deviation)
     work = {name: usage.beyond(name) for name in features if name in usage.everyone}
     rows = pd.DataFrame(
         {name: node[name] for name in (TIME, NODE, WORKLOAD)}

@@ -70,7 +70,7 @@ class FolderStore:
                 beside.replace(path)
 
     def download(self, key: str, folder: Path) -> Path:
-        """Link the file into `folder` and return the link: its content stays when the key is written anew."""
+        """Link the file into `folder` and return `<folder>/<key>`: its content stays when the key is written anew."""
         source, target = self.root / key, folder / key
         if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)

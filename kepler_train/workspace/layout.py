@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from kepler_train.errors import UserError
 from kepler_train.spec import NAME_PATTERN
 from kepler_train.workspace.manifest import MANIFEST, Manifest
-from kepler_train.workspace.stores import Store
+from kepler_train.workspace.stores import FileStore
 
 # What Airflow allows in a run id, and a folder name can hold; never only dots.
 _RUN_ID = re.compile(r"(?!\.+$)[A-Za-z0-9_.~:+-]{1,250}")
@@ -20,12 +20,12 @@ _RUN_ID = re.compile(r"(?!\.+$)[A-Za-z0-9_.~:+-]{1,250}")
 class Run:
     """One run of one pipeline in a store."""
 
-    store: Store
+    store: FileStore
     pipeline: str
     run_id: str
 
     @classmethod
-    def named(cls, store: Store, name: str) -> Run:
+    def named(cls, store: FileStore, name: str) -> Run:
         """Return the run of the name `<pipeline>/<run id>`."""
         pipeline, slash, run_id = name.partition("/")
         if not slash or not re.fullmatch(NAME_PATTERN, pipeline) or not _RUN_ID.fullmatch(run_id):

@@ -12,16 +12,6 @@ from kepler_train.workspace.layout import Run
 from kepler_train.workspace.manifest import Figures
 
 
-def in_one_piece(spec: RunSpec) -> list[str]:  # noqa: ARG001  # the same for every spec
-    """Return the parts of a step that is never split."""
-    return [""]
-
-
-def nothing_more(spec: RunSpec) -> tuple[str, ...]:  # noqa: ARG001  # the same for every spec
-    """Return the further needs of a step that has none."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Step:
     """A step by name: what it needs, and where its function is (imported only when it runs).
@@ -35,9 +25,9 @@ class Step:
     name: str
     function: str
     needs: tuple[str, ...] = ()
-    needs_by: Callable[[RunSpec], tuple[str, ...]] = nothing_more
+    needs_by: Callable[[RunSpec], tuple[str, ...]] = lambda _: ()
     gathers: tuple[str, ...] = ()
-    parts: Callable[[RunSpec], list[str]] = in_one_piece
+    parts: Callable[[RunSpec], list[str]] = lambda _: [""]  # in one piece
     always: bool = False
 
     def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
