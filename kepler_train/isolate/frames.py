@@ -88,13 +88,13 @@ def _choose(
     """Return the isolator; keep the profile of the run's own idle time, of several nodes the longest, for `publish`."""
     machine_specs = read_machines(extracted)
     machines = {str(name): common_machine(machine_specs, [str(name)]) for name in node[NODE].unique()}
-    own: dict[str, BackgroundProfile] = {}
+    scheduled: dict[str, BackgroundProfile] = {}
     if spec.isolator in MAY_USE_PROFILE:
-        own = scheduled_profiles(node, containers, spec.node_type, machines)
-    if own:
-        longest = max(own.values(), key=lambda profile: profile.seconds)
+        scheduled = scheduled_profiles(node, containers, spec.node_type, machines)
+    if scheduled:
+        longest = max(scheduled.values(), key=lambda profile: profile.seconds)
         (out / PROFILE).write_text(longest.model_dump_json(indent=1), encoding="utf-8")
-    return choose(spec.isolator, node, features, known.profiles, own, spec.node_type, machines)
+    return choose(spec.isolator, node, features, known.profiles, scheduled, spec.node_type, machines)
 
 
 def _removal(
