@@ -103,7 +103,7 @@ def clean(home: Home = None) -> None:
     """Remove what a stack that is down keeps outside of its home: root's database and PostgreSQL's programs."""
     from kepler_train.errors import UserError
     from kepler_train.events import say
-    from kepler_train.local.outside import remove
+    from kepler_train.local.outside_home import remove
     from kepler_train.local.stack import find, kept_outside
     from kepler_train.local.state import home_folder
 

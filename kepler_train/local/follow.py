@@ -1,4 +1,4 @@
-"""Watch a run of a DAG task by task, and say why it failed if it did."""
+"""Follow a run of a DAG task by task, and list what failed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _DONE = {"success", "failed"}
 _LAST_LINES = 15
 
 
-def follow(api: AirflowApi, dag_id: str, run_id: str, tell: Callable[[str], None], seconds: float = 900.0) -> str:
-    """Tell of every change of a task's state until the run ends; returns success or failed."""
-    told: dict[tuple[str, int], tuple[str, int]] = {}
+def follow_run(api: AirflowApi, dag_id: str, run_id: str, tell: Callable[[str], None], seconds: float = 900.0) -> str:
+    """Tell every change of a task's state until the run ends; return success or failed."""
+    states: dict[tuple[str, int], tuple[str, int]] = {}
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -28,8 +28,8 @@ def follow(api: AirflowApi, dag_id: str, run_id: str, tell: Callable[[str], None
             continue
         for task in sorted(tasks, key=lambda task: task["start_date"] or "~"):
             key, now = (task["task_id"], task["map_index"]), (task["state"], task["try_number"])
-            if now[0] not in (None, "none", "scheduled", "queued", "removed") and told.get(key) != now:
-                told[key] = now
+            if now[0] not in (None, "none", "scheduled", "queued", "removed") and states.get(key) != now:
+                states[key] = now
                 tell(_line(task))
         if state in _DONE:
             return state
@@ -38,15 +38,15 @@ def follow(api: AirflowApi, dag_id: str, run_id: str, tell: Callable[[str], None
         time.sleep(0.5)
 
 
-def failures(api: AirflowApi, dag_id: str, run_id: str) -> list[tuple[str, list[str]]]:
-    """The tasks that failed, each with the end of its log."""
-    found = []
+def failed_tasks(api: AirflowApi, dag_id: str, run_id: str) -> list[tuple[str, list[str]]]:
+    """Return the tasks that failed, each with the end of its log."""
+    failed = []
     for task in api.task_instances(dag_id, run_id):
         if task["state"] == "failed":
             log = api.task_log(dag_id, run_id, task["task_id"], task["try_number"], task["map_index"])
             lines = [line for line in log.splitlines() if line.strip() and not line.startswith("::")]
-            found.append((_name(task), lines[-_LAST_LINES:]))
-    return found
+            failed.append((_name(task), lines[-_LAST_LINES:]))
+    return failed
 
 
 def _name(task: dict[str, Any]) -> str:
