@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -88,18 +89,18 @@ def history(
     from kepler_train.simulate.history import check_names, exported, write_history, write_schedule
     from kepler_train.simulate.node import run_nodes
     from kepler_train.simulate.options import scenario
-    from kepler_train.simulate.reading import skew_seconds
+    from kepler_train.simulate.truth import write_container_truth, write_node_truth
     from kepler_train.simulate.variant import Variant
 
     check_names(dialect, source)
     variant = Variant(container_seconds, process_energy, package_ratio, node_exporter)
     faults = check_faults(fault, DATA_FAULTS)
-    asked = scenario(
+    chosen = scenario(
         duration=f"{days}d" if days else duration,
         start=start,
         scrape=scrape,
         seed=seed,
-        nodes=max(nodes, 2) if "two-nodes" in faults else nodes,
+        nodes=nodes,
         containers=containers,
         sockets=sockets,
         cores=cores,
@@ -107,24 +108,16 @@ def history(
         idle=idle,
         sweep=sweep,
         refresh=refresh,
-        skew=skew_seconds(skew, faults, scrape),
+        skew=skew,
+        faults=faults,
     )
-    runs = run_nodes(asked)
+    runs = run_nodes(chosen)
     written = write_history(out, exported(runs, dialect, source, faults, seed, variant))
-    size = written.bytes / 1e6
-    say(
-        f"Wrote {out}: {written.series:,} series, {written.samples:,} samples, {size:,.1f} MB.",
-        series=written.series,
-        samples=written.samples,
-        bytes=written.bytes,
-    )
+    size = f"{written.series:,} series, {written.samples:,} samples, {written.bytes / 1e6:,.1f} MB"
+    say(f"Wrote {out}: {size}.", **asdict(written))
     if truth:
-        from kepler_train.simulate.truth import write_node_truth
-
         say(f"Wrote {truth}: {write_node_truth(truth, runs):,} intervals.")
     if truth_containers:
-        from kepler_train.simulate.truth import write_container_truth
-
         say(f"Wrote {truth_containers}: {write_container_truth(truth_containers, runs):,} rows.")
     if schedule:
         say(f"Wrote {schedule}: {write_schedule(schedule, runs, machine_id):,} phases.")
@@ -168,8 +161,7 @@ def prometheus(
     from kepler_train.simulate.history import check_names, exported
     from kepler_train.simulate.node import run_nodes
     from kepler_train.simulate.options import scenario
-    from kepler_train.simulate.prometheus import prometheus_server
-    from kepler_train.simulate.reading import skew_seconds
+    from kepler_train.simulate.prometheus_server import prometheus_server
     from kepler_train.simulate.store import read_store, store_of
     from kepler_train.simulate.variant import Variant
 
@@ -181,12 +173,12 @@ def prometheus(
     if data:
         store = read_store(data)
     else:
-        asked = scenario(
+        chosen = scenario(
             duration=duration,
             start=start,
             scrape=scrape,
             seed=seed,
-            nodes=max(nodes, 2) if "two-nodes" in data_faults else nodes,
+            nodes=nodes,
             containers=containers,
             sockets=sockets,
             cores=cores,
@@ -194,10 +186,11 @@ def prometheus(
             idle=idle,
             sweep=sweep,
             refresh=refresh,
-            skew=skew_seconds(skew, data_faults, scrape),
+            skew=skew,
+            faults=data_faults,
         )
         variant = Variant(container_seconds, process_energy, package_ratio, node_exporter)
-        store = store_of(exported(run_nodes(asked), dialect, source, data_faults, seed, variant))
+        store = store_of(exported(run_nodes(chosen), dialect, source, data_faults, seed, variant))
     server_faults = [name for name in fault if name not in DATA_FAULTS]
     with prometheus_server(store, server_faults, host, port, max_samples) as server:
         say(server.url, series=len(store.series))
@@ -236,13 +229,11 @@ def node(
     from kepler_train.errors import UserError, unknown_name
     from kepler_train.events import say
     from kepler_train.simulate.exporter import Exporter, exporter_server
-    from kepler_train.simulate.live import LIVE_TICK, HostNode, SimulatedNode
-    from kepler_train.simulate.live import Source as LiveSource
+    from kepler_train.simulate.live import LIVE_TICK, HostNode, LiveNode, SimulatedNode
     from kepler_train.simulate.options import check_refresh, scenario
-    from kepler_train.simulate.reading import skew_seconds
     from kepler_train.simulate.variant import Variant
 
-    live: LiveSource
+    live: LiveNode
     if meter == "host":
         if skew or "skew" in fault:
             raise UserError("--meter host reads energy and work at once: use --meter sim for a skew.")
@@ -250,7 +241,7 @@ def node(
         live = HostNode(name, seed)
         live.keep_reading(refresh)
     elif meter == "sim":
-        asked = scenario(
+        chosen = scenario(
             duration="1d",
             # The first reading must be complete when the first scrape comes.
             start=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2 * refresh - abs(skew))),
@@ -263,9 +254,10 @@ def node(
             idle=idle,
             sweep=sweep,
             refresh=refresh,
-            skew=skew_seconds(skew, frozenset(fault), LIVE_TICK),
+            skew=skew,
+            faults=frozenset(fault) - {"two-nodes"},
         )
-        live = SimulatedNode(asked, name)
+        live = SimulatedNode(chosen, name)
     else:
         raise UserError(unknown_name("meter", meter, ["sim", "host"]))
     variant = Variant(container_seconds, process_energy, package_ratio)
