@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kepler_train.local.outside import sweep
+
+from kepler_train.local.outside_home import sweep
 
 
 @pytest.fixture(scope="module")
