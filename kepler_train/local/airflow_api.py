@@ -28,17 +28,6 @@ class AirflowApi:
         except (requests.RequestException, ValueError):
             return {}
 
-    def wait_healthy(self, seconds: float = 120.0) -> None:
-        """Wait until every part is healthy."""
-        deadline = time.monotonic() + seconds
-        while True:
-            health = self.health()
-            if health and all(part.get("status") in ("healthy", None) for part in health.values()):
-                return
-            if time.monotonic() > deadline:
-                raise TryAgain(f"Airflow at {self.url} is not healthy after {seconds:.0f} s: {health or 'no answer'}.")
-            time.sleep(0.5)
-
     def dags(self) -> list[str]:
         """Return the DAGs that Airflow knows."""
         return [dag["dag_id"] for dag in self._call("GET", "/dags", params={"limit": 1000})["dags"]]
