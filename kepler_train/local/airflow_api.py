@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import requests
@@ -62,18 +63,22 @@ class AirflowApi:
         """Return queued, running, success or failed."""
         return str(self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
 
-    def wait_run(self, dag_id: str, run_id: str, seconds: float = 600.0) -> str:
-        """Wait for the end of a run, through restarts of the API server; return success or failed."""
+    def wait_run(
+        self, dag_id: str, run_id: str, seconds: float = 600.0, look: Callable[[], None] = lambda: None
+    ) -> str:
+        """Wait for the end of a run, through restarts of the API server; return success or failed.
+
+        `look` is called after every reading of the state.
+        """
         deadline = time.monotonic() + seconds
         state = "unknown"
         while state not in _FINISHED:
             if time.monotonic() > deadline:
-                raise TryAgain(f"Run {run_id} of {dag_id} is {state} after {seconds:.0f} s.")
+                raise TryAgain(f"The run {run_id} of {dag_id} is still {state} after {seconds:.0f} s.")
             time.sleep(0.5)
-            try:
+            with suppress(TryAgain):  # Airflow is being restarted; the run goes on when it is back
                 state = self.run_state(dag_id, run_id)
-            except TryAgain:
-                continue
+                look()
         return state
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:

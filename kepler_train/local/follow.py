@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
-from kepler_train.errors import TryAgain
 from kepler_train.local.airflow_api import AirflowApi
 
-_DONE = {"success", "failed"}
 _LAST_LINES = 15
 
 
 def follow_run(api: AirflowApi, dag_id: str, run_id: str, tell: Callable[[str], None], seconds: float = 900.0) -> str:
     """Tell every change of a task's state until the run ends; return success or failed."""
-    states: dict[tuple[str, int], tuple[str, int]] = {}
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            state = api.run_state(dag_id, run_id)
-            tasks = api.task_instances(dag_id, run_id)
-        except TryAgain:  # Airflow is being restarted; the run goes on when it is back
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(1)
-            continue
-        for task in sorted(tasks, key=lambda task: task["start_date"] or "~"):
+    told: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def tell_changes() -> None:
+        for task in sorted(api.task_instances(dag_id, run_id), key=lambda task: task["start_date"] or "~"):
             key, now = (task["task_id"], task["map_index"]), (task["state"], task["try_number"])
-            if now[0] not in (None, "none", "scheduled", "queued", "removed") and states.get(key) != now:
-                states[key] = now
+            if now[0] not in (None, "none", "scheduled", "queued", "removed") and told.get(key) != now:
+                told[key] = now
                 tell(_line(task))
-        if state in _DONE:
-            return state
-        if time.monotonic() > deadline:
-            raise TryAgain(f"The run {run_id} of {dag_id} is still {state} after {seconds:.0f} s.")
-        time.sleep(0.5)
+
+    return api.wait_run(dag_id, run_id, seconds, tell_changes)
 
 
 def failed_tasks(api: AirflowApi, dag_id: str, run_id: str) -> list[tuple[str, list[str]]]:
