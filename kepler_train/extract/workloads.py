@@ -16,7 +16,7 @@ def phases_of(starts: Floats, ends: Floats, node: str, schedule: Schedule) -> Po
     """Return the number of the phase that holds each window whole, counted from 0; −1 for the others."""
     phases = np.full(len(starts), -1, dtype=np.intp)
     for number, phase in enumerate(schedule.labelled()):
-        if phase.node in ("", node):
+        if phase.ran_on(node):
             phases[(starts >= phase.start.timestamp()) & (ends <= phase.end.timestamp())] = number
     return phases
 

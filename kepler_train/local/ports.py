@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from kepler_train.errors import UserError
@@ -43,7 +42,7 @@ class Port:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

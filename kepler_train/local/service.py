@@ -8,7 +8,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import ClassVar, Self
 
 from kepler_train.errors import TryAgain
@@ -130,6 +129,6 @@ class Service(ABC):
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
         self.close()

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from kepler_train.errors import UserError, first_problem
+from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.spec import Time
 from kepler_train.workspace import Inputs, open_store
@@ -35,7 +36,7 @@ class Phase(BaseModel):
     frequency_seen_mhz: float | None = Field(
         default=None, description="Mean over all CPUs and the phase, as the kernel says."
     )
-    node: str = ""
+    node: str = ANY_NODE
     start: Time
     end: Time
     status: Status = "done"
@@ -47,6 +48,10 @@ class Phase(BaseModel):
         default=None, description="Work done as stress-ng counts it, summed over the instances."
     )
     command: list[str] = Field(default=[], description="What was started, once for each instance.")
+
+    def ran_on(self, node: str) -> bool:
+        """Return whether it ran on a node: the one it names, or every one."""
+        return self.node in (ANY_NODE, node)
 
 
 def _in_order(phases: list[Phase]) -> list[Phase]:

@@ -31,7 +31,7 @@ def phase_samples(schedule: Schedule, node: str, scrapes: Floats, interval: floa
     whole = (ends - begins) <= LATE * interval if interval else np.zeros(len(begins), dtype=bool)
     samples = []
     for phase in schedule.labelled():
-        if phase.node not in ("", node):
+        if not phase.ran_on(node):
             continue
         inside = whole & (begins >= phase.start.timestamp()) & (ends <= phase.end.timestamp())
         intervals = int(inside.sum())
