@@ -93,8 +93,8 @@ def down(home: Home = None) -> None:
         say(f"Nothing is up in {folder}.")
     if (folder / "state.json").exists():
         say(f"Its files stay in {folder}.")
-    if kept := kept_outside(folder):
-        say(f"Outside of it stay, for PostgreSQL's own user: {', '.join(map(str, kept))}")
+    if folders := kept_outside(folder):
+        say(f"Outside of it stay, for PostgreSQL's own user: {', '.join(map(str, folders))}")
         say(f"To remove those: kepler-train local clean --home {folder}")
 
 
@@ -110,11 +110,11 @@ def clean(home: Home = None) -> None:
     folder = home_folder(home)
     if find(home) is not None:
         raise UserError(f"The stack in {folder} is up: stop it with `kepler-train local down` first.")
-    kept = kept_outside(folder)
-    removed = remove(kept)
-    for entry in kept:
+    folders = kept_outside(folder)
+    removed = remove(folders)
+    for entry in folders:
         say(f"Removed {entry}" if entry in removed else f"Left {entry}: another stack uses it")
-    if not kept:
+    if not folders:
         say(f"The stack in {folder} keeps nothing outside of it.")
 
 

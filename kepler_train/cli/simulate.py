@@ -111,13 +111,17 @@ def with_options(options: type[NodeOptions]) -> Callable[[Callable[..., None]], 
     ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [part for part in signature(command, eval_str=True).parameters.values() if part.name != "options"]
+        parameters = [
+            parameter
+            for parameter in signature(command, eval_str=True).parameters.values()
+            if parameter.name != "options"
+        ]
 
         @wraps(command)
         def call(**given: Any) -> None:
             command(options=options(**{option.name: given.pop(option.name) for option in shared}), **given)
 
-        call.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]
+        call.__signature__ = Signature([*parameters, *shared])  # type: ignore[attr-defined]
         return call
 
     return decorate

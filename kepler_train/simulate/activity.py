@@ -133,10 +133,10 @@ def drivers(containers: list[Container], ghz: Array, sockets: int) -> tuple[list
     return each, total
 
 
-def feature_rates(container: Container, own: Drivers, ghz: Array) -> dict[str, Array]:
+def feature_rates(container: Container, part: Drivers, ghz: Array) -> dict[str, Array]:
     """Return what Kepler counts for one container, per second."""
-    busy = own.busy.sum(axis=0)
-    instructions = own.instructions.sum(axis=0)
+    busy = part.busy.sum(axis=0)
+    instructions = part.instructions.sum(axis=0)
     mix = container.workload
     return {
         "bpf_cpu_time_ms": busy * 1e3,
@@ -144,7 +144,7 @@ def feature_rates(container: Container, own: Drivers, ghz: Array) -> dict[str, A
         "bpf_block_irq": busy * mix.block_irq,
         "bpf_net_rx_irq": busy * mix.net_rx_irq,
         "bpf_net_tx_irq": busy * mix.net_tx_irq,
-        "cache_miss": own.misses.sum(axis=0) * 1e6,
+        "cache_miss": part.misses.sum(axis=0) * 1e6,
         "cpu_cycles": busy * ghz * 1e9,
         "cpu_instructions": instructions * 1e9,
     }

@@ -172,8 +172,8 @@ def make_run(
         frequency_mhz=frequency_mhz,
         busy=busy,
         containers=[
-            _container_run(container, own, total, ghz, tick, active_energy)
-            for container, own in zip(containers, each, strict=True)
+            _container_run(container, part, total, ghz, tick, active_energy)
+            for container, part in zip(containers, each, strict=True)
         ],
         dynamic_watts={component: watts.sum(axis=0) for component, watts in dynamic.items()},
         energy=energy,
@@ -183,19 +183,19 @@ def make_run(
 
 
 def _container_run(
-    container: Container, own: Drivers, node: Drivers, ghz: Array, tick: float, active: dict[str, Array]
+    container: Container, part: Drivers, node: Drivers, ghz: Array, tick: float, active: dict[str, Array]
 ) -> ContainerRun:
     life = slice(container.first, container.last)
     cut = Drivers(node.busy[:, life], node.instructions[:, life], node.misses[:, life])
-    rates = feature_rates(container, own, ghz[life])
+    rates = feature_rates(container, part, ghz[life])
     whole = cut.busy.sum(axis=0)
-    share = np.divide(own.busy.sum(axis=0), whole, out=np.zeros_like(whole), where=whole > 0)
+    share = np.divide(part.busy.sum(axis=0), whole, out=np.zeros_like(whole), where=whole > 0)
     edges = slice(container.first, container.last + 1)
     return ContainerRun(
         container,
         counters={name: _counted(rate * tick) for name, rate in rates.items()},
         shared_energy={name: _counted(np.diff(joules[edges]) * share) for name, joules in active.items()},
-        watts=attributed_power(own, cut, ghz[life]),
+        watts=attributed_power(part, cut, ghz[life]),
     )
 
 

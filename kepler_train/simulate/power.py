@@ -49,16 +49,16 @@ def true_dynamic_power(node: Drivers, ghz: Array) -> dict[str, Array]:
     return dict(zip(COMPONENTS, (package, core, uncore, dram, platform), strict=True))
 
 
-def attributed_power(own: Drivers, node: Drivers, ghz: Array) -> dict[str, Array]:
+def attributed_power(part: Drivers, node: Drivers, ghz: Array) -> dict[str, Array]:
     """Return one container's part of the node's dynamic power (W) over its life; the parts add up.
 
     Each term of the law is a function of one sum over containers, so each container gets the term in proportion
     to its part of that sum. That is the Aumann-Shapley price: what it adds, averaged over every order and size
     in which the load could have grown to this mix. `node` and `ghz` are cut to the container's life.
     """
-    core, all_core = _switching(own, ghz), _switching(node, ghz)
-    wake = WAKE * (1 - np.exp(-node.busy / WAKE_CORES)) * _part(own.busy, node.busy)
-    traffic = own.misses / (1 + node.misses / MISS_SATURATION)
+    core, all_core = _switching(part, ghz), _switching(node, ghz)
+    wake = WAKE * (1 - np.exp(-node.busy / WAKE_CORES)) * _part(part.busy, node.busy)
+    traffic = part.misses / (1 + node.misses / MISS_SATURATION)
     uncore = wake + TRAFFIC * traffic
     package = core + uncore + LEAKAGE * all_core * core
     dram = DRAM * traffic
@@ -69,5 +69,5 @@ def attributed_power(own: Drivers, node: Drivers, ghz: Array) -> dict[str, Array
     return {**{name: watts.sum(axis=0) for name, watts in by_socket.items()}, "platform": platform}
 
 
-def _part(own: Array, whole: Array) -> Array:
-    return np.divide(own, whole, out=np.zeros_like(own), where=whole > 0)
+def _part(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)

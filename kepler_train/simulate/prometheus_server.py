@@ -47,7 +47,7 @@ def prometheus_server(
     max_samples: int = 50_000_000,
     slow_seconds: float = SLOW_SECONDS,
 ) -> Server:
-    """`with prometheus_server(store, ["unavailable:2"]) as server: requests.get(server.url + "/api/v1/query", …)`."""
+    """Return a server of the API on a store, with faults such as `unavailable:2`; use it in a `with`."""
     api, striking = Api(store, max_samples), ServerFaults(faults)
 
     def handle(path: str, given: Parameters) -> HttpAnswer:
