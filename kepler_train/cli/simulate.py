@@ -111,11 +111,7 @@ def with_options(options: type[NodeOptions]) -> Callable[[Callable[..., None]], 
     ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        parameters = [
-            parameter
-            for parameter in signature(command, eval_str=True).parameters.values()
-            if parameter.name != "options"
-        ]
+        parameters = [part for part in signature(command, eval_str=True).parameters.values() if part.name != "options"]
 
         @wraps(command)
         def call(**given: Any) -> None:

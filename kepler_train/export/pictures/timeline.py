@@ -32,7 +32,7 @@ def draw_timeline(frame: pd.DataFrame, main: str, schedule: Schedule, file: Path
             power.plot(*_with_gaps(rows, column), label=column.removesuffix("_power"))
         load.plot(*_with_gaps(rows, main), color="#444444")
         window = rows["time"].iloc[0], rows["time"].iloc[-1]
-        phases = [p for p in schedule.phases if p.node in ("", node) and p.start < window[1] and p.end > window[0]]
+        phases = [p for p in schedule.phases if p.ran_on(node) and p.start < window[1] and p.end > window[0]]
         for phase in phases:
             _mark(power, load, phase, marks[phase.load].colour, window)
         power.set(ylabel="power (W)", title=f"{node}: power and load over time")
