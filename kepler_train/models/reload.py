@@ -61,7 +61,8 @@ def predict_formats(folder: Path, columns: Mapping[str, Vector]) -> Predictions:
 def _booster_reader(folder: Path, model: PowerModel) -> Callable[[bytes], xgboost.Booster]:
     """Return the reader of boosters in a weight file.
 
-    Bytes that are a file of the model too are loaded already: reading them again is 3 % of the CPU time to train.
+    Bytes that are a file of the model too are loaded already: reading them again is some 3 % of the CPU time to
+    fit and save the ten plain trainers.
     """
     loaded = {
         (folder / f"{component}{fitted.model.suffix}").read_bytes(): fitted.model.booster
