@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,13 @@ from kepler_train.models.artifact import load_model
 from kepler_train.models.component import Matrix, Vector, Watts
 from kepler_train.models.files import GRAPH, WEIGHTS, read_json
 from kepler_train.models.graphs import INPUT, OUTPUT
+from kepler_train.models.power import PowerModel
 from kepler_train.models.reload_process import NATIVE, Predictions
-from kepler_train.models.weights import watts_of_weights
+from kepler_train.models.trees import TreesModel
+from kepler_train.models.weights import read_booster, watts_of_weights
+
+if TYPE_CHECKING:
+    import xgboost
 
 # Rows per call of a graph: those of nearest rows compute a number for each pair of a row and a row of training, which
 # stay in the cache when rows are few.
@@ -41,14 +46,30 @@ def predict_formats(folder: Path, columns: Mapping[str, Vector]) -> Predictions:
         predictions.errors[NATIVE] = str(error)
         return predictions
     weights = read_json(folder / WEIGHTS) if (folder / WEIGHTS).exists() else None
+    booster_of = _booster_reader(folder, model)
     for component, fitted in model.components.items():
         graph = folder / f"{component}{GRAPH}"
         if graph.exists():
             rows = np.column_stack([columns[feature] for feature in fitted.features])
             _add_format(predictions, graph.name, component, partial(_graph_watts, graph, rows))
         if weights is not None:
-            _add_format(predictions, WEIGHTS, component, partial(watts_of_weights, weights, component, columns))
+            watts = partial(watts_of_weights, weights, component, columns, booster_of)
+            _add_format(predictions, WEIGHTS, component, watts)
     return predictions
+
+
+def _booster_reader(folder: Path, model: PowerModel) -> Callable[[bytes], xgboost.Booster]:
+    """Return the reader of boosters in a weight file.
+
+    Bytes that are a file of the model too are loaded already: reading them again is some 3 % of the CPU time to
+    fit and save the ten plain trainers.
+    """
+    loaded = {
+        (folder / f"{component}{fitted.model.suffix}").read_bytes(): fitted.model.booster
+        for component, fitted in model.components.items()
+        if isinstance(fitted.model, TreesModel)
+    }
+    return lambda content: loaded.get(content) or read_booster(content)
 
 
 def _add_format(predictions: Predictions, name: str, component: str, predict: Callable[[], Watts]) -> None:

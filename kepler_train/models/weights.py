@@ -50,7 +50,12 @@ def read_booster(content: bytes) -> xgboost.Booster:
     return booster
 
 
-def watts_of_weights(content: Mapping[str, Any], component: str, columns: Mapping[str, Watts]) -> Watts:
+def watts_of_weights(
+    content: Mapping[str, Any],
+    component: str,
+    columns: Mapping[str, Watts],
+    booster_of: Callable[[bytes], xgboost.Booster] = read_booster,
+) -> Watts:
     """Power (W) of every row by the rules of the readers of the file, not by the code that wrote it.
 
     A curve looks at the first of its features, other models than curves and trees are linear, and nothing is clipped
@@ -59,7 +64,7 @@ def watts_of_weights(content: Mapping[str, Any], component: str, columns: Mappin
     entry = content[component]["All_Weights"]
     numerical = entry["Numerical_Variables"]
     if "XGboost_Weights" in entry:
-        booster = read_booster(base64.b64decode(entry["XGboost_Weights"], validate=True))
+        booster = booster_of(base64.b64decode(entry["XGboost_Weights"], validate=True))
         rows = np.column_stack([columns[feature] for feature in numerical])
         return np.maximum(np.asarray(booster.inplace_predict(rows), dtype=np.float64), 0.0)
     scaled = {feature: columns[feature] / own["scale"] for feature, own in numerical.items()}
