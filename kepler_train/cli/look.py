@@ -118,7 +118,7 @@ def _plot_estimates(
     learnt, metadata = model_of(model)
     rows = rows_for(metadata, data, machine_id, schedule, metric_prefix=metric_prefix)
     found = estimates(learnt, metadata, rows)
-    title = f"{learnt.name}: {metadata['output_type']} of {metadata['energy_source']}, {metadata['feature_group']}"
+    title = f"{learnt.name}: {metadata.output_type} of {metadata.energy_source}, {metadata.feature_group}"
     if target is Target.RESIDUALS and found["measured"].isna().any():
         raise UserError(f"{data} has no measured power to compare with: choose --target-data estimate or curve.")
     warn_of_rows_trained_on(learnt, metadata, rows, found)

@@ -26,6 +26,7 @@ from kepler_train.extract.write_frames import decode_names, report_node
 from kepler_train.models import PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.models.lags import without_lag
+from kepler_train.models.metadata import ModelMetadata
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec, read_spec
 
@@ -35,19 +36,19 @@ _BLOCKS = 5  # of time, where no workload is known
 
 
 def rows_of_frame(
-    file: Path, metadata: Mapping[str, Any], machine: str, schedule: Schedule, nodes: list[str]
+    file: Path, metadata: ModelMetadata, machine: str, schedule: Schedule, nodes: list[str]
 ) -> pd.DataFrame:
     """The rows of a frame, by today's names, with the power that was measured where the frame has it.
 
     A schedule that has phases says which workload a row belongs to. Of the nodes that are asked for each must be there.
     """
-    given = read_user_frame(file, metadata["energy_source"], machine, measured=False)
+    given = read_user_frame(file, metadata.energy_source, machine, measured=False)
     if schedule.phases:
         given = with_scheduled_workloads(
             given, schedule, read_frame_metadata(file) if file.suffix == ".parquet" else {}
         )
     rows = given.rows if given.has_containers else given.rows.drop(columns="container")
-    if metadata["output_type"] == "DynPower" and given.is_of_whole_nodes():
+    if metadata.output_type == "DynPower" and given.is_of_whole_nodes():
         rows = rows.drop(columns=given.power)
     rows = rows.rename(columns={name: name.partition("/")[2] for name in given.power})
     there = sorted(rows["node"].unique())
@@ -58,19 +59,17 @@ def rows_of_frame(
     return rows
 
 
-def rows_of_query(
-    samples: Path, metadata: Mapping[str, Any], schedule: Schedule, asked: Mapping[str, Any]
-) -> pd.DataFrame:
+def rows_of_query(samples: Path, metadata: ModelMetadata, schedule: Schedule, asked: Mapping[str, Any]) -> pd.DataFrame:
     """The rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
 
     The power of a node is no measure of its containers' and is left out for them. Of nodes that were not asked for by
     name, those that cannot serve are left out.
     """
-    needs = {without_lag(name) for name in metadata["features"]} | sharing_features(metadata)
+    needs = {without_lag(name) for name in metadata.features} | sharing_features(metadata)
     own = {
-        "energy_sources": [metadata["energy_source"]],
-        "feature_groups": [metadata["feature_group"]],
-        "output_types": [metadata["output_type"]],
+        "energy_sources": [metadata.energy_source],
+        "feature_groups": [metadata.feature_group],
+        "output_types": [metadata.output_type],
         "thirdparty_metrics": _of_others(needs),
     }
     spec: RunSpec = read_spec(own | dict(asked), "The options")
@@ -110,7 +109,7 @@ def _rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd.DataFrame
     return node.rename(columns={name: name.partition("/")[2] for name in node.columns if "/" in name})
 
 
-def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
+def estimates(model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame) -> pd.DataFrame:
     """Every row with the estimated power of each component (W): `predicted`, `low`, `high`, and `measured` or NaN.
 
     ContainerRows have their share of what the model says of their node. `outside` marks rows whose features are outside
@@ -135,9 +134,9 @@ def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
     return pd.concat(pieces, ignore_index=True)
 
 
-def _outside(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
+def _outside(metadata: ModelMetadata, rows: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
     """Rows unlike those of training by component; of containers also those whose node does more than any did then."""
-    hulls = {name: Hull.read(content) for name, content in metadata.get("hull", {}).items()}
+    hulls = {name: Hull.read(content) for name, content in metadata.hull.items()}
     outside = {component: hull.outside(rows) for component, hull in hulls.items()}
     if are_containers(metadata, rows):
         window, features = window_numbers(rows), {name for hull in hulls.values() for name in hull.features}
@@ -177,10 +176,10 @@ def of_nodes(found: pd.DataFrame) -> pd.DataFrame:
     return by.agg(how).assign(measured=measured).reset_index()
 
 
-def loads_of(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, pd.Series[float]]:
+def loads_of(metadata: ModelMetadata, rows: pd.DataFrame) -> dict[str, pd.Series[float]]:
     """For each component the feature that its training took for its load, or the first where that is not there."""
-    first = without_lag(metadata["features"][0])
-    main = {component: without_lag(name) for component, name in metadata["main_features"].items()}
+    first = without_lag(metadata.features[0])
+    main = {component: without_lag(name) for component, name in metadata.main_features.items()}
     return {component: rows[name if name in rows.columns else first] for component, name in main.items()}
 
 
@@ -189,9 +188,9 @@ def by_workload(found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([workloads_or_blocks(own, _BLOCKS) for _, own in found.groupby("component", sort=False)])
 
 
-def rows_trained_on(metadata: Mapping[str, Any], rows: pd.DataFrame) -> int:
+def rows_trained_on(metadata: ModelMetadata, rows: pd.DataFrame) -> int:
     """How many rows are of the time that a model was trained on: what it errs by there is not what it errs by."""
-    if len(window := metadata.get("window", [])) != 2:
+    if len(metadata.window) != 2:
         return 0
-    start, end = map(pd.Timestamp, window)
+    start, end = map(pd.Timestamp, metadata.window)
     return int(rows["time"].between(start, end).sum())

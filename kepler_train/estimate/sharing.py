@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,8 @@ from kepler_train.catalog import catalog
 from kepler_train.errors import UserError
 from kepler_train.models.component import Watts
 from kepler_train.models.interval import apply_interval
+from kepler_train.models.metadata import ADDITIVE, Training
 from kepler_train.models.power import PowerModel
-
-# What the metadata of a model say of how containers add up to their node.
-ADDITIVE = "additive"
 
 
 class Estimate(NamedTuple):
@@ -54,7 +52,7 @@ class ContainerRows:
         return whole
 
 
-def estimated(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, Estimate]:
+def estimated(model: PowerModel, metadata: Training, rows: pd.DataFrame) -> dict[str, Estimate]:
     """What a model says of rows by component; of containers of one time and node, which must all be there, together."""
     columns = model.columns_of(rows)
     if not are_containers(metadata, rows):
@@ -66,9 +64,9 @@ def estimated(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
     return {component: _shared(own, counts[component], window) for component, own in node.items()}
 
 
-def are_containers(metadata: Mapping[str, Any], rows: pd.DataFrame) -> bool:
+def are_containers(metadata: Training, rows: pd.DataFrame) -> bool:
     """Whether rows are parts of a node to a model: AbsPower is of nodes, whatever a row is called."""
-    return metadata["output_type"] == "DynPower" and "container" in rows.columns
+    return metadata.output_type == "DynPower" and "container" in rows.columns
 
 
 def window_numbers(rows: pd.DataFrame) -> npt.NDArray[np.intp]:
@@ -76,29 +74,26 @@ def window_numbers(rows: pd.DataFrame) -> npt.NDArray[np.intp]:
     return rows.groupby(["time", "node"], sort=False, observed=True).ngroup().to_numpy().astype(np.intp)
 
 
-def sharing_features(metadata: Mapping[str, Any]) -> set[str]:
+def sharing_features(metadata: Training) -> set[str]:
     """The features that containers share power by, beside those that the model looks at."""
-    sharing = metadata.get("sharing") or {}
-    return {feature for own in sharing.values() for feature, weight in own.items() if weight}
+    return {feature for own in metadata.sharing.values() for feature, weight in own.items() if weight}
 
 
-def _with_intervals(watts: Mapping[str, Watts], metadata: Mapping[str, Any]) -> dict[str, Estimate]:
+def _with_intervals(watts: Mapping[str, Watts], metadata: Training) -> dict[str, Estimate]:
     return {
-        component: Estimate(own, *apply_interval(metadata["interval"][component], own))
-        for component, own in watts.items()
+        component: Estimate(own, *apply_interval(metadata.interval[component], own)) for component, own in watts.items()
     }
 
 
 def _what_counts(
-    model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame, columns: Mapping[str, Watts]
+    model: PowerModel, metadata: Training, rows: pd.DataFrame, columns: Mapping[str, Watts]
 ) -> dict[str, Watts]:
     """What the containers of a node share its power by, for each component."""
-    if metadata.get("attribution", ADDITIVE) == ADDITIVE:
+    if metadata.attribution == ADDITIVE:
         return model.watts(columns)
-    sharing = metadata.get("sharing")
-    if not isinstance(sharing, dict) or not all(isinstance(sharing.get(name), dict) for name in model.components):
+    if not all(name in metadata.sharing for name in model.components):
         raise UserError(f"{model.name} does not say how containers share the power of their node: train it again.")
-    return {component: _weighted(model, own, rows) for component, own in sharing.items()}
+    return {component: _weighted(model, own, rows) for component, own in metadata.sharing.items()}
 
 
 def _weighted(model: PowerModel, weights: Mapping[str, float], rows: pd.DataFrame) -> Watts:

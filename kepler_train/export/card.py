@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -17,23 +16,24 @@ from kepler_train.evaluate.judged import Coded, HeldOut
 from kepler_train.evaluate.protocols import FORWARD, Protocol
 from kepler_train.export.standings import of_component
 from kepler_train.models.hull import Hull
+from kepler_train.models.metadata import ErrorFigures, ModelMetadata, TrivialFigures
 
 CARD, PICTURE = "model_card.md", "held_out.svg"
 _POINTS = 800  # of a component: more hide what they show
 _SIDE = 300  # of a panel
 
 
-def write_card(folder: Path, metadata: Mapping[str, Any], held_out: HeldOut) -> None:
+def write_card(folder: Path, metadata: ModelMetadata, held_out: HeldOut) -> None:
     """Write the card of a model, with a picture of its held-out rows, from its complete metadata."""
-    protocols = [protocol for protocol in Protocol if protocol in metadata["figures"]]
+    protocols = [protocol for protocol in Protocol if protocol in metadata.figures]
     farthest = Protocol.WORKLOAD if Protocol.WORKLOAD in protocols else Protocol.BLOCKED
     content = _environment().get_template(CARD).render(
         about=metadata,
-        figures=metadata["figures"],
+        figures=metadata.figures,
         lines=list(_lines(metadata)),
         protocols=protocols,
         farthest=farthest,
-        ranges=ranges(metadata.get("hull", {})),
+        ranges=ranges(metadata.hull),
         forward=round(100 * (1 - FORWARD)),
         files=sorted(file.name for file in folder.iterdir()),
         picture=PICTURE,
@@ -43,16 +43,16 @@ def write_card(folder: Path, metadata: Mapping[str, Any], held_out: HeldOut) -> 
     (folder / PICTURE).write_text(picture(held_out, farthest), encoding="utf-8")
 
 
-def _lines(metadata: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
-    """Every component with its figures by protocol, and after it the trivial models of it in italics."""
-    for component in metadata["figures"][Protocol.BLOCKED]:
-        yield component, of_component(component, metadata["figures"])
-        for name, figures in metadata.get("trivial", {}).items():
+def _lines(metadata: ModelMetadata) -> Iterator[tuple[str, Mapping[str, ErrorFigures] | Mapping[str, TrivialFigures]]]:
+    """Yield every component with its figures by protocol, and after it its trivial models in italics."""
+    for component in metadata.figures[Protocol.BLOCKED]:
+        yield component, of_component(component, metadata.figures)
+        for name, figures in metadata.trivial.items():
             yield f"*{component}: {title(name, metadata, [component])}*", of_component(component, figures)
 
 
-def ranges(hulls: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """The smallest and the largest value (1/s) of each feature among the training rows."""
+def ranges(hulls: Mapping[str, Mapping[str, object]]) -> dict[str, tuple[float, float]]:
+    """Return the smallest and the largest value (1/s) of each feature among the training rows."""
     found = {}
     for hull in map(Hull.read, hulls.values()):
         for number, feature in enumerate(hull.features):
@@ -105,17 +105,17 @@ def _figure(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:z,.{digits}f}"  # z: no -0.00
 
 
-def _error(figures: Mapping[str, Any]) -> str:
-    """The mean error (W), and its share of measured power where there is one."""
-    share = "" if figures["mape"] is None else f" ({_figure(figures['mape'], 1)} %)"
-    return f"{_figure(figures['mae'])}{share}"
+def _error(figures: ErrorFigures | TrivialFigures) -> str:
+    """Return the mean error (W), and its share of measured power where there is one."""
+    share = "" if figures.mape is None else f" ({_figure(figures.mape, 1)} %)"
+    return f"{_figure(figures.mae)}{share}"
 
 
-def _energy(figures: Mapping[str, Any]) -> str:
-    """The workload whose energy is farthest off, and by how much."""
-    off = figures["energy_error"]
+def _energy(figures: ErrorFigures | TrivialFigures) -> str:
+    """Return the workload whose energy is farthest off, and by how much."""
+    off = figures.energy_error
     if off is None:
         return "–"
     size = _figure(abs(off), 1)
     way = "" if float(size.replace(",", "")) == 0 else " too high" if off > 0 else " too low"
-    return f"{figures['energy_worst_workload']}: {size} %{way}"
+    return f"{figures.energy_worst_workload}: {size} %{way}"

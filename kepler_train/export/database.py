@@ -11,6 +11,7 @@ import pandas as pd
 
 from kepler_train.errors import UserError
 from kepler_train.export.layout import pickle_model
+from kepler_train.model_key import ModelKey
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA
@@ -56,10 +57,10 @@ def held_out_errors(pipeline: Path) -> pd.DataFrame:
     rows = []
     for file in sorted(pipeline.glob(f"*/*/*/*/{METADATA}")):
         metadata = read_metadata(file.parent)
-        model = f"{'/'.join(file.parts[-5:-2])}/{metadata['trainer']}"
-        for protocol, components in metadata["figures"].items():
+        model = ModelKey(metadata.energy_source, metadata.output_type, metadata.feature_group, metadata.trainer)
+        for protocol, components in metadata.figures.items():
             rows += [
-                {"model": model, "component": component, "protocol": protocol, "mae": figures["mae"]}
+                {"model": str(model), "component": component, "protocol": protocol, "mae": figures.mae}
                 for component, figures in components.items()
             ]
     if not rows:

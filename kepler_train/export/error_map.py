@@ -41,7 +41,7 @@ def plot_error_map(tables: list[Table], file: Path) -> None:
         canvas.text((left - 8, _ABOVE + (line + 0.5) * _HIGH), trainer, anchor="rm")
     for number, table in enumerate(tables):
         start = left + number * (wide * len(groups) + MARGIN)
-        power = _trained(table)[0].figures[Protocol.BLOCKED]["mean_power"]
+        power = _trained(table)[0].figures[Protocol.BLOCKED].mean_power
         middle = start + wide * len(groups) / 2
         canvas.text((middle, _ABOVE - 6), f"{table.component} (mean {_watts(power)} W)", NORMAL + 1, anchor="md")
         _draw(canvas, start, wide, cells[table.component], trainers, groups, both)
@@ -97,11 +97,11 @@ def _best_first(tables: list[Table]) -> list[str]:
 
 
 def _mae(row: Standing) -> float:
-    return float(row.farthest["mae"])
+    return row.farthest.mae
 
 
 def _blocked(row: Standing) -> float:
-    return float(row.figures[Protocol.BLOCKED]["mae"])
+    return row.figures[Protocol.BLOCKED].mae
 
 
 def _watts(value: float) -> str:

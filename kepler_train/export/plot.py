@@ -13,12 +13,13 @@ from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.canvas import Canvas
 from kepler_train.export.panels import Grid, Legend, Panel, colours_of, thinned
 from kepler_train.extract.row_times import BLOCK
+from kepler_train.model_key import ModelKey
 
 _POINTS = 1000  # of a panel
 _DIAGONAL = "#666666"
 
 
-def farthest(held_out: Mapping[str, HeldOut]) -> tuple[Protocol, str]:
+def farthest(held_out: Mapping[ModelKey, HeldOut]) -> tuple[Protocol, str]:
     """The protocol that says most and has rows of every model, and what was held out by it."""
     unseen = all(any(piece.protocol == Protocol.WORKLOAD for piece in rows.pieces) for rows in held_out.values())
     workloads = {name for rows in held_out.values() for name in rows.workload.names}
@@ -27,7 +28,7 @@ def farthest(held_out: Mapping[str, HeldOut]) -> tuple[Protocol, str]:
     return Protocol.BLOCKED, "blocks of time"
 
 
-def plot_held_out(held_out: Mapping[str, HeldOut], file: Path) -> None:
+def plot_held_out(held_out: Mapping[ModelKey, HeldOut], file: Path) -> None:
     """A panel per model and component; points on the diagonal are right. Of no model there is no picture.
 
     Rows are those of loads that were left out whole, or of blocks of time where no load was.
@@ -56,8 +57,7 @@ def plot_held_out(held_out: Mapping[str, HeldOut], file: Path) -> None:
             under = rows[workloads.equal(name)]
             canvas.dots(panel.places(measured[under], predicted[under]), colours[name])
         canvas.line([(panel.left, panel.top + panel.height), (panel.left + panel.width, panel.top)], _DIAGONAL)
-        source, output_type, group, trainer = part.split("/")
-        title = f"{output_type} of {source}, {group}\n{trainer}"
+        title = f"{part.output_type} of {part.source}, {part.group}\n{part.trainer}"
         panel.frame(title, f"measured {component} power (W)", "predicted (W)")
     legend.draw(canvas, height)
     canvas.save(file)

@@ -12,6 +12,7 @@ from kepler_train.evaluate.judged import HeldOut
 from kepler_train.export.canvas import Canvas
 from kepler_train.export.panels import Grid, Legend, Numbers, Panel, colours_of, heading, limits, thinned
 from kepler_train.export.plot import farthest
+from kepler_train.model_key import ModelKey
 from kepler_train.train.held_out import LOAD
 
 _GREY = "#888888"
@@ -20,13 +21,13 @@ _PARTS, _ROWS = 25, 3  # of a curve, and rows of each part at least
 _HEADING = 20  # pixels
 
 
-def plot_power_curves(held_out: Mapping[str, HeldOut], main: Mapping[str, str], file: Path) -> None:
+def plot_power_curves(held_out: Mapping[ModelKey, HeldOut], main: Mapping[str, str], file: Path) -> None:
     """A panel per component: measured rows of the first model as dots, and a line for what each model says.
 
     `main` names the feature that stands for a component's load; it is the same for all models.
     """
     protocol, words = farthest(held_out)
-    names = [" on ".join(part.split("/")[:1:-1]) for part in held_out]
+    names = [f"{key.trainer} on {key.group}" for key in held_out]
     models = dict(zip(names, held_out.values(), strict=True))
     rows = {
         (name, piece.component): piece.rows
@@ -41,8 +42,9 @@ def plot_power_curves(held_out: Mapping[str, HeldOut], main: Mapping[str, str], 
     colours = colours_of(names)
     legend = Legend({"measured": _GREY}, width, lines=colours)
     canvas = Canvas(width, height + legend.height)
-    source, output_type, _, _ = next(iter(held_out)).split("/")
-    heading(canvas, f"{output_type} of {source} against the load: measured, and median predicted ({words} held out)")
+    best = next(iter(held_out))
+    title = f"{best.output_type} of {best.source} against the load: measured, and median predicted ({words} held out)"
+    heading(canvas, title)
     for number, component in enumerate(components):
         lines = {name: medians(*_columns(own, rows[name, component], "predicted")) for name, own in models.items()}
         load, measured = _columns(first, thinned(rows[names[0], component], _POINTS), "measured")

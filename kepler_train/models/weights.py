@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kepler_train.model_key import trainer_of
 from kepler_train.models.component import Watts
 from kepler_train.models.power import PowerModel
 
@@ -63,7 +64,7 @@ def watts_of_weights(content: Mapping[str, Any], component: str, columns: Mappin
         rows = np.column_stack([columns[feature] for feature in numerical])
         return np.maximum(np.asarray(booster.inplace_predict(rows), dtype=np.float64), 0.0)
     scaled = {feature: columns[feature] / own["scale"] for feature, own in numerical.items()}
-    curve = _CURVES.get(content["model_name"].rpartition("_")[0])
+    curve = _CURVES.get(trainer_of(content["model_name"]))
     if curve is not None:
         return curve(next(iter(scaled.values())), *entry["CurveFit_Weights"])
     parts = [numerical[feature]["weight"] * values for feature, values in scaled.items()]

@@ -12,6 +12,7 @@ from kepler_train.errors import UserError
 from kepler_train.isolate.background import MODELS, PROFILE
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import PROFILES, parse_profile, profile_name
+from kepler_train.model_key import Family
 from kepler_train.models import load_model
 from kepler_train.models.files import METADATA
 from kepler_train.publish.fetch import fetch_models
@@ -38,7 +39,7 @@ def keep_models(spec: RunSpec, models: str, folder: Path) -> None:
     for group in spec.feature_groups:
         for source in spec.energy_sources:
             with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
-                found = fetch_models(models, spec.abs_pipeline, f"{source}/AbsPower/{group}", Path(scratch))
+                found = fetch_models(models, spec.abs_pipeline, Family(source, "AbsPower", group), Path(scratch))
                 if found is None:
                     raise UserError(f"{where} does not exist: train it first, or choose another isolator.")
                 judged = {model: _metadata(model / METADATA) for model in found}

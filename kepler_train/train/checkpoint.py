@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel, PowerModel, TreesModel
+from kepler_train.models.metadata import Training
 
 
 def go_on(
     before: PowerModel,
-    metadata: Mapping[str, Any],
+    metadata: Training,
     trainer: str,
     node_type: int,
     features: Mapping[str, list[str]],
@@ -33,18 +33,15 @@ def go_on(
     return found, "; ".join(part for part in (going, afresh) if part)
 
 
-def _afresh(
-    before: PowerModel, metadata: Mapping[str, Any], trainer: str, node_type: int, start: datetime
-) -> str | None:
+def _afresh(before: PowerModel, metadata: Training, trainer: str, node_type: int, start: datetime) -> str | None:
     if before.trainer != trainer:
         return f"that is of {before.trainer}"
     if before.node_type != node_type:
         return f"that is of node type {before.node_type} and not {node_type}"
-    window = metadata.get("window")
-    if not window or datetime.fromisoformat(window[1]) >= start:
+    if metadata.end is None or metadata.end >= start:
         return "it has seen rows that are held out now"
-    entry, made_with = catalog().trainers.get(trainer), metadata.get("settings", {})
-    if entry and any(made_with.get(name) != value for name, value in entry.settings.items()):
+    entry = catalog().trainers.get(trainer)
+    if entry and any(metadata.settings.get(name) != value for name, value in entry.settings.items()):
         return "it was made with other settings"
     return None
 

@@ -15,6 +15,7 @@ from kepler_train.extract.row_times import workloads_or_blocks
 from kepler_train.isolate.isolation import isolated_node_file
 from kepler_train.machine.by_node import common_machine, read_machines
 from kepler_train.machine.spec import MachineSpec
+from kepler_train.model_key import Family, ModelKey
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.spec import RunSpec
 from kepler_train.train.rows import Chosen, TrainingRows
@@ -27,45 +28,45 @@ class Frames:
     def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: Chosen | None = None) -> None:
         """Features that nobody chose are those of the feature group that have data."""
         self._extracted, self._isolated, self._spec, self._features = extracted, isolated, spec, features
-        self._last: tuple[tuple[str, int], TrainingRows] | None = None
+        self._last: tuple[tuple[Family, int], TrainingRows] | None = None
 
-    def rows_for(self, part: str, lags: int) -> TrainingRows:
-        """The rows of a part, with the features of so many earlier windows."""
-        key = part.rpartition("/")[0], lags
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._read(part, lags)
+    def rows_for(self, key: ModelKey, lags: int) -> TrainingRows:
+        """Return the rows that a model learns from, with the features of so many earlier windows."""
+        wanted = key.family, lags
+        if self._last is None or self._last[0] != wanted:
+            self._last = wanted, self._read(key.family, lags)
         return self._last[1]
 
-    def _read(self, part: str, lags: int) -> TrainingRows:
-        _, output_type, group, _ = part.split("/")
-        if output_type == "AbsPower":
+    def _read(self, family: Family, lags: int) -> TrainingRows:
+        if family.output_type == "AbsPower":
             frame = read_node_rows(self._extracted)
         else:
-            frame = pd.read_parquet(self._isolated / isolated_node_file(group))
+            frame = pd.read_parquet(self._isolated / isolated_node_file(family.group))
         nodes = set(frame["node"]) & set(self._spec.nodes or frame["node"])
         machine = common_machine(read_machines(self._extracted), nodes)
-        return training_rows(frame, machine, self._spec, part, lags, self._features)
+        return training_rows(frame, machine, self._spec, family, lags, self._features)
 
 
 def training_rows(
     frame: pd.DataFrame,
     machine: MachineSpec | None,
     spec: RunSpec,
-    part: str,
+    family: Family,
     lags: int = 0,
     chosen: Chosen | None = None,
 ) -> TrainingRows:
     """What is learnt from the rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
-    source, output_type, group, _ = part.split("/")
     frame = _of_the_asked_nodes(frame, spec)
     rows = workloads_or_blocks(frame, spec.folds)
-    features = chosen.columns if chosen else _features(rows, group, spec.thirdparty_metrics)
-    power = _power_columns(frame, source)
+    features = chosen.columns if chosen else _features(rows, family.group, spec.thirdparty_metrics)
+    power = _power_columns(frame, family.source)
     check_numbers(rows, [*features, *power.values()])
     if lags:  # the window before a row may be one in which the load changed
         rows = workloads_or_blocks(with_lags(frame, features, lags), spec.folds)
         features = lagged_names(features, lags)
-    sets = training_sets(rows, features, power, group, intercept=output_type == "AbsPower", seed=spec.seed)
+    sets = training_sets(
+        rows, features, power, family.group, intercept=family.output_type == "AbsPower", seed=spec.seed
+    )
     origin = {"features_from": chosen.origin, "note": chosen.note} if chosen else {}
     return TrainingRows(rows, features, sets, machine, **origin)
 

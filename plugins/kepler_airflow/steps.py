@@ -57,10 +57,10 @@ def nodes(params: dict[str, Any]) -> list[str]:
 @task
 def models(params: dict[str, Any]) -> list[str]:
     """The models that the run's parameters ask for: one train task each."""
-    from kepler_train.parts import models_of
+    from kepler_train.parts import model_parts
     from kepler_train.spec import read_spec
 
-    return models_of(read_spec(dict(params)))
+    return model_parts(read_spec(dict(params)))
 
 
 def _operator() -> type[Any]:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from kepler_train.evaluate.evaluation import Evaluation, ModelVerdict, TrainingSummary
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.export import canvas as drawing
 from kepler_train.export.canvas import PALE, Canvas
@@ -23,6 +24,8 @@ from kepler_train.export.pictures import best_alike, draw_pictures, pictured
 from kepler_train.export.plot import plot_held_out
 from kepler_train.export.power_curve import medians, plot_power_curves
 from kepler_train.export.standings import Standing, Table
+from kepler_train.model_key import ModelKey
+from kepler_train.models.metadata import ErrorFigures
 
 SOURCES = {"rapl-sysfs": ["package", "core", "uncore", "dram"], "acpi": ["platform"]}
 GROUPS = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly"]
@@ -44,32 +47,35 @@ def rows(component: str, power: float, error: float) -> pd.DataFrame:
     return pd.concat([own.assign(protocol=name) for name in ("blocked", "leave-one-workload-out")])
 
 
-def error_of(part: str) -> float:
+def error_of(key: ModelKey) -> float:
     """The error (W) of a model in these tests: no two are alike."""
-    _, _, group, trainer = part.split("/")
-    return 0.5 + GROUPS.index(group) + 0.11 * TRAINERS.index(trainer)
+    return 0.5 + GROUPS.index(key.group) + 0.11 * TRAINERS.index(key.trainer)
 
 
-def held_out(part: str, workload: str = "") -> HeldOut:
-    table = pd.concat([rows(name, 50, error_of(part)) for name in SOURCES[part.split("/")[0]]])
+def held_out(key: ModelKey, workload: str = "") -> HeldOut:
+    table = pd.concat([rows(name, 50, error_of(key)) for name in SOURCES[key.source]])
     return HeldOut.of(table.assign(workload=workload) if workload else table)
 
 
-def evaluation(refused: str = "") -> dict[str, Any]:
+def errors(mae: float, mean_power: float = 75.0) -> ErrorFigures:
+    return ErrorFigures.model_construct(mae=mae, mean_power=mean_power)
+
+
+def evaluation(refused: str = "") -> Evaluation:
     """Models of both sources and output types; whose part has `refused` in its name is not published."""
-    parts = [f"{s}/{o}/{g}/{t}" for s in SOURCES for o in ("AbsPower", "DynPower") for g in GROUPS for t in TRAINERS]
+    keys = [ModelKey(s, o, g, t) for s in SOURCES for o in ("AbsPower", "DynPower") for g in GROUPS for t in TRAINERS]
     models = {}
-    for part in parts:
-        components = SOURCES[part.split("/")[0]]
+    for key in keys:
+        components = SOURCES[key.source]
         figures = {
-            protocol: {name: {"mae": times * error_of(part), "mean_power": 75.0} for name in components}
+            protocol: {name: errors(times * error_of(key)) for name in components}
             for protocol, times in (("blocked", 1), ("leave-one-workload-out", 2))
         }
-        main = "bpf_cpu_time_ms" if "BPF" in part else "cpu_instructions"
-        training = {"main_features": dict.fromkeys(components, main)}
-        passes = not refused or refused not in part
-        models[part] = {"figures": figures, "passes": passes, "training": training}
-    return {"models": models, "baselines": {}, "missing": {}}
+        main = "bpf_cpu_time_ms" if "BPF" in key.group else "cpu_instructions"
+        training = TrainingSummary(main_features=dict.fromkeys(components, main))
+        passes = not refused or refused not in str(key)
+        models[key] = ModelVerdict.model_construct(figures=figures, passes=passes, training=training)
+    return Evaluation(models=models, baselines={}, missing={})
 
 
 @pytest.fixture
@@ -109,7 +115,7 @@ def test_a_map_has_the_error_of_every_model_in_blocks_and_under_unseen_load(
     tmp_path: Path, words: list[list[tuple[Any, ...]]]
 ) -> None:
     def standing(trainer: str, group: str, blocked: float, unseen: float, passes: bool = True) -> Standing:
-        figures = {"blocked": {"mae": blocked, "mean_power": 60.0}, "leave-one-workload-out": {"mae": unseen}}
+        figures = {"blocked": errors(blocked, 60.0), "leave-one-workload-out": errors(unseen)}
         return Standing((group,), trainer, figures, passes=passes)
 
     models = [
@@ -117,7 +123,7 @@ def test_a_map_has_the_error_of_every_model_in_blocks_and_under_unseen_load(
         standing("Line", "BPFOnly", 123.4, 45678.9),
         standing("Forest", "Basic", 1.0, 9.5),
         standing("Forest", "BPFOnly", 0.5, 1.75, passes=False),  # the least error, and not published
-        Standing(("BPFOnly",), "the mean power", {"blocked": {"mae": 20.0, "mean_power": 60.0}}, trivial=True),
+        Standing(("BPFOnly",), "the mean power", {"blocked": errors(20.0, 60.0)}, trivial=True),
     ]
     plot_error_map([Table("acpi", "AbsPower", "platform", models)], tmp_path / "map.png")
     figures = {text: (colour, bold) for _, text, _, _, colour, bold in words[0][:-1]}
@@ -130,9 +136,9 @@ def test_a_map_has_the_error_of_every_model_in_blocks_and_under_unseen_load(
 
 def test_curves_are_of_the_best_trainers_over_the_same_load() -> None:
     found = evaluation(refused="acpi/DynPower/BPFIRQ/Linear")
-    assert best_alike(found, "acpi_AbsPower") == [f"acpi/AbsPower/BPFIRQ/{name}" for name in TRAINERS[:3]]
+    assert best_alike(found, "acpi_AbsPower") == [ModelKey("acpi", "AbsPower", "BPFIRQ", name) for name in TRAINERS[:3]]
     # Without its best model Linear is there with its next one.
-    assert best_alike(found, "acpi_DynPower") == [
+    assert [str(key) for key in best_alike(found, "acpi_DynPower")] == [
         "acpi/DynPower/BPFIRQ/PolynomialRegressionTrainer",
         "acpi/DynPower/BPFIRQ/LogisticRegressionTrainer",
         "acpi/DynPower/BPFIRQ/ExponentialRegressionTrainer",
@@ -149,7 +155,7 @@ def test_without_published_models_there_are_no_tables_to_picture(tmp_path: Path)
 
 def test_of_no_model_there_is_no_picture(tmp_path: Path) -> None:
     plot_held_out({}, tmp_path / "held_out.png")
-    draw_pictures({"models": {}, "baselines": {}, "missing": {}}, held_out, tmp_path)
+    draw_pictures(Evaluation(models={}, baselines={}, missing={}), held_out, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,15 +172,15 @@ def test_a_dot_is_where_its_numbers_are(tmp_path: Path) -> None:
 
 def test_the_same_picture_is_the_same_file(tmp_path: Path) -> None:
     for name in ("one.png", "two.png"):
-        part = "acpi/AbsPower/Basic/LinearRegressionTrainer"
-        plot_held_out({part: held_out(part)}, tmp_path / name)
+        key = ModelKey("acpi", "AbsPower", "Basic", "LinearRegressionTrainer")
+        plot_held_out({key: held_out(key)}, tmp_path / name)
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
 
 
 def test_rows_of_blocks_are_not_called_loads(tmp_path: Path, words: list[list[tuple[Any, ...]]]) -> None:
-    part = "acpi/AbsPower/Basic/LinearRegressionTrainer"
-    for found in (held_out(part), held_out(part, "block 1")):
-        plot_held_out({part: found}, tmp_path / "held_out.png")
+    key = ModelKey("acpi", "AbsPower", "Basic", "LinearRegressionTrainer")
+    for found in (held_out(key), held_out(key, "block 1")):
+        plot_held_out({key: found}, tmp_path / "held_out.png")
     titles = [[text for _, text, *_ in picture[:-1] if "held out" in text] for picture in words]
     assert titles == [["workload (whole loads held out)"], ["workload (blocks of time held out)"]]
 
@@ -190,9 +196,9 @@ def test_a_curve_goes_through_the_medians_of_parts_of_the_load() -> None:
 
 
 def test_a_handful_of_rows_has_dots_and_no_curve(tmp_path: Path) -> None:
-    part = "acpi/AbsPower/Basic/LinearRegressionTrainer"
-    few = HeldOut.of(held_out(part).frame().iloc[[0, 30, 60, 100, 130, 160]])
-    plot_power_curves({part: few}, {"platform": "cpu_instructions"}, tmp_path / "few.png")
+    key = ModelKey("acpi", "AbsPower", "Basic", "LinearRegressionTrainer")
+    few = HeldOut.of(held_out(key).frame().iloc[[0, 30, 60, 100, 130, 160]])
+    plot_power_curves({key: few}, {"platform": "cpu_instructions"}, tmp_path / "few.png")
     assert (tmp_path / "few.png").stat().st_size > 1000
 
 
