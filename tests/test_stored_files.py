@@ -18,6 +18,7 @@ from kepler_train.model_key import Family, ModelKey
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, write_json
 from kepler_train.records import read_record
+from kepler_train.validate.outcome import VERDICT, Verdict
 from kepler_train.workspace.manifest import MANIFEST, Manifest
 
 DATA = Path(__file__).parent / "data"
@@ -77,6 +78,15 @@ def test_isolation_and_manifests_are_written_as_they_were_read() -> None:
     manifest = Manifest.read((FIRST / MANIFEST).read_bytes(), MANIFEST)
     assert manifest.model_dump_json(indent=2) == (FIRST / MANIFEST).read_text()
     assert ModelKey.parse(manifest.part) == ModelKey("rapl-sysfs", "DynPower", "BPFOnly", "XgboostFitTrainer")
+
+
+def test_a_verdict_is_written_as_it_was_read(tmp_path: Path) -> None:
+    verdict = Verdict.read(FIRST / VERDICT)
+    verdict.write(tmp_path / VERDICT)
+    assert (tmp_path / VERDICT).read_bytes() == (FIRST / VERDICT).read_bytes()
+    assert (verdict.dialect, verdict.nodes, verdict.unusable("node-0")) == ("legacy", ["node-0"], "")
+    assert verdict.groups["BPFOnly"].valid
+    assert verdict.health["node-0"].meters["rapl-sysfs/package"].refresh.at_most
 
 
 def test_a_later_version_and_something_else_are_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -190,8 +190,8 @@ def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
     from kepler_train.samples.metrics import every_group
     from kepler_train.validate.verdict import verdict
 
-    groups = verdict(spec.model_copy(update={"feature_groups": every_group(())}), samples)["groups"]
-    complete = [name for name, group in groups.items() if group["valid"]]
+    groups = verdict(spec.model_copy(update={"feature_groups": every_group(())}), samples).groups
+    complete = [name for name, group in groups.items() if group.valid]
     return spec.model_copy(update={"feature_groups": complete or spec.feature_groups})
 
 
