@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from kepler_train.catalog import catalog
-from kepler_train.columns import CONTAINER_ID, TIMESTAMP
+from kepler_train.columns import CONTAINER, CONTAINER_ID, NODE, POWER, TIME, TIMESTAMP, WORKLOAD
 from kepler_train.errors import DataError, UserError
 from kepler_train.estimate.estimable import estimable_nodes
 from kepler_train.estimate.sharing import ContainerRows, are_containers, estimated, sharing_features, window_numbers
@@ -31,7 +31,7 @@ from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec, read_spec
 
 # Columns that say which row it is.
-_LABELS = ("time", "node", "container", "workload")
+_LABELS = (TIME, NODE, CONTAINER, WORKLOAD)
 _BLOCKS = 5  # of time, where no workload is known
 
 
@@ -47,15 +47,15 @@ def rows_of_frame(
         given = with_scheduled_workloads(
             given, schedule, read_frame_metadata(file) if file.suffix == ".parquet" else {}
         )
-    rows = given.rows if given.has_containers else given.rows.drop(columns="container")
+    rows = given.rows if given.has_containers else given.rows.drop(columns=CONTAINER)
     if metadata.output_type == "DynPower" and given.is_of_whole_nodes():
         rows = rows.drop(columns=given.power)
     rows = rows.rename(columns={name: name.partition("/")[2] for name in given.power})
-    there = sorted(rows["node"].unique())
+    there = sorted(rows[NODE].unique())
     if missing := sorted(set(nodes) - set(there)):
         raise UserError(f"{file} has no rows of {', '.join(missing)}, only of {', '.join(there)}.")
     if nodes:
-        rows = rows[rows["node"].isin(nodes)].reset_index(drop=True)
+        rows = rows[rows[NODE].isin(nodes)].reset_index(drop=True)
     return rows
 
 
@@ -105,7 +105,7 @@ def _rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd.DataFrame
     report_node(extraction, len(node), spec)
     if spec.output_types == ["DynPower"]:
         containers: pd.DataFrame = pa.concat_tables(map(decode_names, extraction.containers())).to_pandas()
-        return containers.merge(node[["time", "node", "workload"]], on=["time", "node"])
+        return containers.merge(node[[TIME, NODE, WORKLOAD]], on=[TIME, NODE])
     return node.rename(columns={name: name.partition("/")[2] for name in node.columns if "/" in name})
 
 
@@ -122,7 +122,7 @@ def estimates(model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame) ->
     outside = _outside(metadata, rows)
     pieces = []
     for component, own in found.items():
-        measured = rows.get(f"{component}_power")
+        measured = rows.get(f"{component}{POWER}")
         pieces.append(
             labels.assign(
                 component=component,
@@ -152,26 +152,26 @@ def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for component, rows in found.groupby("component", sort=False):
         columns = {
-            "predicted": f"{component}_power",
-            "low": f"{component}_power_low",
-            "high": f"{component}_power_high",
+            "predicted": f"{component}{POWER}",
+            "low": f"{component}{POWER}_low",
+            "high": f"{component}{POWER}_high",
         }
         parts.append(rows.reset_index(drop=True)[list(columns)].rename(columns=columns))
     first = found[found["component"] == found["component"].iloc[0]].reset_index(drop=True)
     outside = np.logical_or.reduce([rows["outside"].to_numpy() for _, rows in found.groupby("component", sort=False)])
     table = pd.concat([first[labels], *parts], axis=1).assign(outside=outside)
-    table["time"] = unix_seconds(table["time"])
-    named: pd.DataFrame = table.rename(columns={"time": TIMESTAMP, "container": CONTAINER_ID})
+    table[TIME] = unix_seconds(table[TIME])
+    named: pd.DataFrame = table.rename(columns={TIME: TIMESTAMP, CONTAINER: CONTAINER_ID})
     return named
 
 
 def of_nodes(found: pd.DataFrame) -> pd.DataFrame:
     """Estimates of nodes: those of the containers of a window together."""
-    if "container" not in found.columns:
+    if CONTAINER not in found.columns:
         return found
     watts = ["predicted", "low", "high", "measured"]
-    how = dict.fromkeys(watts, "sum") | {"workload": "first", "outside": "any"}
-    by = found.groupby(["component", "time", "node"], sort=False)
+    how = dict.fromkeys(watts, "sum") | {WORKLOAD: "first", "outside": "any"}
+    by = found.groupby(["component", TIME, NODE], sort=False)
     measured = by["measured"].sum().where(by["measured"].count() == by.size())  # of all containers, or of none
     return by.agg(how).assign(measured=measured).reset_index()
 
@@ -193,4 +193,4 @@ def rows_trained_on(metadata: ModelMetadata, rows: pd.DataFrame) -> int:
     if len(metadata.window) != 2:
         return 0
     start, end = map(pd.Timestamp, metadata.window)
-    return int(rows["time"].between(start, end).sum())
+    return int(rows[TIME].between(start, end).sum())

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.catalog import catalog
+from kepler_train.columns import CONTAINER, NODE, TIME
 from kepler_train.errors import UserError
 from kepler_train.models.component import Watts
 from kepler_train.models.interval import apply_interval
@@ -66,12 +67,12 @@ def estimated(model: PowerModel, metadata: Training, rows: pd.DataFrame) -> dict
 
 def are_containers(metadata: Training, rows: pd.DataFrame) -> bool:
     """Whether rows are parts of a node to a model: AbsPower is of nodes, whatever a row is called."""
-    return metadata.output_type == "DynPower" and "container" in rows.columns
+    return metadata.output_type == "DynPower" and CONTAINER in rows.columns
 
 
 def window_numbers(rows: pd.DataFrame) -> npt.NDArray[np.intp]:
     """The number of the window and node of each row of a container."""
-    return rows.groupby(["time", "node"], sort=False, observed=True).ngroup().to_numpy().astype(np.intp)
+    return rows.groupby([TIME, NODE], sort=False, observed=True).ngroup().to_numpy().astype(np.intp)
 
 
 def sharing_features(metadata: Training) -> set[str]:

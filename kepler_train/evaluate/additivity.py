@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kepler_train.columns import CONTAINER, NODE, TIME, WORKLOAD, is_power
 from kepler_train.estimate.sharing import ContainerRows, window_numbers
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.containers import read_batches
@@ -47,16 +48,16 @@ def _spread(containers: Path, written: int) -> ContainerRows:  # noqa: ARG001  #
     count = pq.read_metadata(containers).num_rows
     if not count:
         return ContainerRows({}, np.empty(0, dtype=np.intp))
-    names = [name for name in pq.read_schema(containers).names if not name.endswith("_power")]
-    times = pc.unique(pa.chunked_array([batch["time"] for batch in read_batches(containers, ["time"])])).sort()
+    names = [name for name in pq.read_schema(containers).names if not is_power(name)]
+    times = pc.unique(pa.chunked_array([batch[TIME] for batch in read_batches(containers, [TIME])])).sort()
     windows = min(WINDOWS, len(times), max(ROWS * len(times) // count, 10))
     chosen = times.take(np.linspace(0, len(times) - 1, windows).round().astype(np.int64))
     parts = []
     for batch in read_batches(containers, names, _BATCH):
-        there = pc.is_in(batch["time"], chosen)
-        own = pc.not_equal(batch["container"].cast(pa.string()), UNATTRIBUTED)
+        there = pc.is_in(batch[TIME], chosen)
+        own = pc.not_equal(batch[CONTAINER].cast(pa.string()), UNATTRIBUTED)
         parts.append(batch.filter(pc.and_(there, own)))
     found = pa.Table.from_batches(parts).to_pandas()
-    features = [name for name in names if name not in ("time", "node", "container", "workload")]
+    features = [name for name in names if name not in (TIME, NODE, CONTAINER, WORKLOAD)]
     columns = {name: found[name].to_numpy(dtype=np.float64) for name in features}
     return ContainerRows(columns, window_numbers(found))

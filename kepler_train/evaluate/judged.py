@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_train.arrays import Positions
+from kepler_train.columns import NODE, TIME, WORKLOAD
 
 HELD_OUT, MODEL = "held_out.parquet", "model"
 """What training leaves of a model: its held-out predictions, and the folder of its artifact."""
-_LABELS = ("node", "workload", "protocol", "component")
+_LABELS = (NODE, WORKLOAD, "protocol", "component")
 
 
 class Coded(NamedTuple):
@@ -79,8 +80,8 @@ class HeldOut:
     @classmethod
     def of(cls, frame: pd.DataFrame) -> HeldOut:
         """The rows of a table with a column for each label and each number."""
-        time = frame["time"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
-        columns = {str(name): frame[name].to_numpy() for name in frame.columns if name not in ("time", *_LABELS)}
+        time = frame[TIME].to_numpy(dtype="datetime64[ns]").astype(np.int64)
+        columns = {str(name): frame[name].to_numpy() for name in frame.columns if name not in (TIME, *_LABELS)}
         return cls(time, **{name: Coded.of(frame[name]) for name in _LABELS}, columns=columns)
 
     def frame(self) -> pd.DataFrame:
@@ -101,9 +102,9 @@ class HeldOut:
         for name in _LABELS:
             column = table[name].chunk(0)
             labels[name] = Coded(column.indices.to_numpy().astype(np.intp), column.dictionary.to_pylist())
-        numbers = [name for name in table.column_names if name not in ("time", *_LABELS)]
+        numbers = [name for name in table.column_names if name not in (TIME, *_LABELS)]
         columns = {name: table[name].to_numpy() for name in numbers}
-        return cls(table["time"].cast(pa.int64()).to_numpy(), **labels, columns=columns)
+        return cls(table[TIME].cast(pa.int64()).to_numpy(), **labels, columns=columns)
 
     def _table(self) -> pa.Table:
         labels = {name: getattr(self, name) for name in _LABELS}
@@ -111,4 +112,4 @@ class HeldOut:
             name: pa.DictionaryArray.from_arrays(label.codes.astype(np.int32), label.names)
             for name, label in labels.items()
         }
-        return pa.table({"time": pa.array(self.time).cast(pa.timestamp("ns", "UTC")), **coded, **self.columns})
+        return pa.table({TIME: pa.array(self.time).cast(pa.timestamp("ns", "UTC")), **coded, **self.columns})

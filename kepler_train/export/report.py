@@ -7,6 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kepler_train import __version__
+from kepler_train.columns import meter_of
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.protocols import FORWARD, Protocol
 from kepler_train.export.pictures import PLOT, error_map_name, pictured, power_curve_name
@@ -33,7 +34,7 @@ def write_report(file: Path, spec: RunSpec, evaluation: Evaluation, isolation: I
     environment = Environment(  # noqa: S701  # Markdown, not HTML
         loader=PackageLoader("kepler_train.export"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"figure": _figure, "line": _line}
+    environment.filters |= {"figure": _figure, "line": _line, "meter": meter_of}
     models, standings = evaluation.models, tables(evaluation)
     passing = sorted(evaluation.passing, key=lambda key: models[key].mae)
     training = {key: verdict.training for key, verdict in models.items()}

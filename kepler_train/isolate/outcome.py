@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from kepler_train.columns import NODE
 from kepler_train.isolate.clipping import Removed, clipping_warnings
 from kepler_train.isolate.isolation import Isolated
 
@@ -59,7 +60,7 @@ def outcome_of(one: Isolated) -> GroupOutcome:
     """The figures of one feature group."""
     unattributed: dict[str, dict[str, float]] = {name: {} for name in one.removed}
     for column, own in one.shares.items():
-        energy = pd.DataFrame({"left": own.left(), "all": own.watts}).groupby(one.node["node"].to_numpy()).sum()
+        energy = pd.DataFrame({"left": own.left(), "all": own.watts}).groupby(one.node[NODE].to_numpy()).sum()
         for name, row in energy.iterrows():
             unattributed[str(name)][column] = float(row["left"] / row["all"]) if row["all"] > 0 else 0.0
     by_column = {column: own.as_weights() for column, own in one.shares.items()}

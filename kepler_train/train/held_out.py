@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from kepler_train.columns import NODE, TIME, WORKLOAD
 from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.evaluate.baselines import CPU_TIME, MEAN, PREVIOUS
 from kepler_train.evaluate.judged import Coded, HeldOut
@@ -148,9 +149,9 @@ def _together(frame: pd.DataFrame, found: list[_Predicted]) -> HeldOut:
         return Coded(np.repeat([every.index(name) for name in names], lengths), every)
 
     return HeldOut(
-        frame["time"].to_numpy(dtype="datetime64[ns]").astype(np.int64)[rows],
-        Coded.of(frame["node"]).take(rows),
-        Coded.of(frame["workload"]).take(rows),
+        frame[TIME].to_numpy(dtype="datetime64[ns]").astype(np.int64)[rows],
+        Coded.of(frame[NODE]).take(rows),
+        Coded.of(frame[WORKLOAD]).take(rows),
         repeated([str(protocol) for protocol, _ in ordered]),
         repeated([piece.component for _, piece in ordered]),
         {name: np.concatenate([piece.columns[name] for _, piece in ordered]) for name in ordered[0][1].columns},

@@ -22,8 +22,8 @@ from kepler_train.models.metadata import ADDITIVE, HoldingOut, PreviousModel, Tr
 from kepler_train.samples.schedule import IDLE
 from kepler_train.spec import RunSpec
 from kepler_train.train.cpu_time import cpu_time_feature
-from kepler_train.train.rows import TrainingRows
 from kepler_train.train.methods.subsample import subsample_note
+from kepler_train.train.rows import TrainingRows
 from kepler_train.train.trainer import Trainer
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from kepler_train.columns import TIME, WORKLOAD
 from kepler_train.extract.row_times import RowTimes
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.models.hull import Hull
@@ -42,7 +43,7 @@ class TrainingRows:
     @cached_property
     def window(self) -> tuple[datetime, datetime]:
         """The times of the first and the last row."""
-        return self.rows["time"].min(), self.rows["time"].max()
+        return self.rows[TIME].min(), self.rows[TIME].max()
 
     @cached_property
     def window_seconds(self) -> float:
@@ -52,7 +53,7 @@ class TrainingRows:
     @cached_property
     def workloads(self) -> dict[str, int]:
         """The rows of each workload, in the order in which they ran."""
-        counted = self.rows["workload"].value_counts(sort=False)
+        counted = self.rows[WORKLOAD].value_counts(sort=False)
         return {str(name): int(count) for name, count in counted.items()}
 
     def hull(self, features: tuple[str, ...], *, parts: bool) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kepler_train.catalog import catalog
+from kepler_train.columns import NODE, power_column
 from kepler_train.errors import DataError, UserError
 from kepler_train.extract.feature_groups import select_group
 from kepler_train.extract.frame_files import read_node_rows
@@ -42,7 +43,7 @@ class Frames:
             frame = read_node_rows(self._extracted)
         else:
             frame = pd.read_parquet(self._isolated / isolated_node_file(family.group))
-        nodes = set(frame["node"]) & set(self._spec.nodes or frame["node"])
+        nodes = set(frame[NODE]) & set(self._spec.nodes or frame[NODE])
         machine = common_machine(read_machines(self._extracted), nodes)
         return training_rows(frame, machine, self._spec, family, lags, self._features)
 
@@ -93,7 +94,7 @@ def _features(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[st
 
 def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
     """The power column of each component that the source measured."""
-    columns = {component: f"{source}/{component}_power" for component in catalog().source(source).components}
+    columns = {component: power_column(source, component) for component in catalog().source(source).components}
     there = {component: column for component, column in columns.items() if column in frame.columns}
     if not there:
         raise DataError(f"The data have no power of {source}: choose a source that was collected.")
@@ -102,10 +103,10 @@ def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
 
 def _of_the_asked_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
     """Rows of the nodes to learn from; several nodes share a model only when the user says so."""
-    nodes = sorted(frame["node"].unique())
+    nodes = sorted(frame[NODE].unique())
     if len(nodes) > 1 and not spec.nodes:
         raise UserError(
             f"The data hold {len(nodes)} nodes ({', '.join(nodes)}): name those that are of one type and may share"
             " a model in nodes."
         )
-    return frame[frame["node"].isin(spec.nodes)] if spec.nodes else frame
+    return frame[frame[NODE].isin(spec.nodes)] if spec.nodes else frame

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.catalog import catalog
-from kepler_train.columns import times_of
+from kepler_train.columns import WORKLOAD, times_of
 from kepler_train.models.component import Matrix, Watts
 
 
@@ -71,7 +71,7 @@ def training_sets(
 
     All trainers look at the same numbers, so no trainer may change them.
     """
-    rows = frame[features].to_numpy(dtype=np.float64), frame["workload"].to_numpy(dtype=object), times_of(frame)
+    rows = frame[features].to_numpy(dtype=np.float64), frame[WORKLOAD].to_numpy(dtype=object), times_of(frame)
     watts = {component: frame[column].to_numpy(dtype=np.float64, copy=True) for component, column in power.items()}
     for numbers in (*rows, *watts.values()):
         numbers.flags.writeable = False
