@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -24,9 +24,20 @@ def _regular_expression(text: str) -> str:
 
 
 class Entry(BaseModel):
-    """A catalog entry: fixed once loaded, and without keys that nobody reads."""
+    """A catalog entry: fixed once loaded, and without keys that nobody reads.
+
+    Keys that earlier versions had are ignored in users' files.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    retired: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if name not in cls.retired}
 
 
 class FeatureAlias(Entry):
@@ -54,22 +65,18 @@ class FeatureGroup(Entry):
         return self.main_dram if component == DRAM and self.main_dram else self.main
 
 
-class OutputType(Entry):
-    """What a model predicts, and the level of the rows it is trained on."""
-
-    meaning: str
-    level: Literal["node", "container"]
-
-
 class EnergySource(Entry):
     """A power meter and the components it tells apart."""
 
+    retired = frozenset({"meter"})
+
     components: list[str] = Field(min_length=1)
-    meter: str
 
 
 class EnergyNames(Entry):
     """How one dialect of Kepler names the energy (J) of nodes and, on their host, of virtual machines."""
+
+    retired = frozenset({"starts_at_zero"})
 
     metric: str
     vm_metric: str
@@ -80,7 +87,6 @@ class EnergyNames(Entry):
     zones: list[str] = []
     add_over: list[str] = []
     package_label: str | None = None
-    starts_at_zero: bool
 
     def metric_of(self, component: str) -> str:
         """The metric that holds the energy of `component`: a counter (J), or `platform_metric`, a gauge (W)."""
@@ -139,12 +145,10 @@ class ExporterFeature(NodeFeature):
 class FeatureNames(Entry):
     """How one dialect of Kepler names features: by a template, or one by one."""
 
+    retired = frozenset({"process", "process_labels", "package_ratio", "package_ratio_label"})
+
     container: str | None = None
     lacks: list[str] = []
-    process: str | None = None
-    process_labels: list[str]
-    package_ratio: str | None = None
-    package_ratio_label: str | None = None
     named: dict[str, WorkloadFeature] = {}
     node: dict[str, NodeFeature] = {}
 
@@ -173,12 +177,13 @@ class NameMetrics(Entry):
 class Dialect(Entry):
     """The metric and label names of a range of Kepler versions."""
 
+    retired = frozenset({"port"})
+
     kepler_versions: str
     node_label: str
     default_group: str
     container_labels: list[str] = Field(min_length=1)
     system_container: str
-    port: int | None = None
     refresh_seconds: float | None = None
     energy: EnergyNames
     features: FeatureNames
@@ -187,26 +192,25 @@ class Dialect(Entry):
 
 
 class TrainerEntry(Entry):
-    """A training method by the name users know."""
+    """A trainer by the name users know: its module in kepler_train/train/trainers/, and its settings."""
 
-    model_class: Literal["scikit", "xgboost", "curvefit", "kepler-train"]
-    formula: str
+    retired = frozenset({"model_class", "formula"})
+
+    module: str
     settings: dict[str, Any] = {}
 
 
 class Catalog(Entry):
     """The whole vocabulary. Look-ups answer an unknown name with the nearest right one."""
 
+    retired = frozenset({"output_types", "extractors", "isolators", "attributions"})
+
     feature_sets: dict[str, list[str]]
     feature_aliases: dict[str, FeatureAlias] = {}
     feature_groups: dict[str, FeatureGroup]
-    output_types: dict[OutputTypeName, OutputType]
     energy_sources: dict[str, EnergySource]
     dialects: dict[str, Dialect]
     exporter_features: dict[str, ExporterFeature] = {}
-    extractors: dict[str, str]
-    isolators: dict[str, str]
-    attributions: dict[str, str]
     trainers: dict[str, TrainerEntry]
 
     @model_validator(mode="after")

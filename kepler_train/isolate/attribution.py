@@ -23,9 +23,10 @@ import pandas as pd
 
 from kepler_train.arrays import Floats, Positions
 from kepler_train.catalog import FeatureGroup
+from kepler_train.catalog.methods import ATTRIBUTION_RULES
 from kepler_train.errors import UserError, unknown_name
 
-RULES = ("main-feature", "proportional")
+RULES = ATTRIBUTION_RULES
 UNATTRIBUTED = "unattributed"
 # Below this, a sum of weighted work is one of rounding errors: dividing by it does not give shares.
 _NO_WORK = 1e-280

@@ -17,7 +17,6 @@ from kepler_train.export.step import export, export_models
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.model_key import ModelKey
 from kepler_train.spec import RunSpec, read_spec
-from kepler_train.train.trainer import TRAINERS
 from kepler_train.workspace import Inputs, Run, open_store
 from kepler_train.workspace.failures import noting_failure
 
@@ -69,9 +68,7 @@ def test_a_trainer_that_auto_did_without_is_said_once_and_named_in_the_metadata_
     (tmp_path / "own").mkdir()
     (tmp_path / "own/FailingTrainer.py").write_text(FAILS)
     monkeypatch.setenv("KEPLER_TRAIN_TRAINERS", str(tmp_path / "own"))
-    monkeypatch.setattr(
-        "kepler_train.train.trainers.auto.TRAINERS", {"LinearRegressionTrainer": TRAINERS["LinearRegressionTrainer"]}
-    )
+    monkeypatch.setattr("kepler_train.train.trainers.auto.house_trainers", lambda: ["LinearRegressionTrainer"])
     window = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T01:00:00Z"}
     asked = {"pipeline": "mine", "output_types": "AbsPower", "abs_trainers": "auto", "folds": 2}
     spec, key = read_spec(asked | window), ModelKey(SOURCE, "AbsPower", "BPFOnly", "auto")

@@ -31,7 +31,7 @@ from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_model
 from kepler_train.models.metadata import SCHEMA_VERSION, Training
 from kepler_train.models.sums import write_sums
-from kepler_train.train.trainer import TRAINERS, trainer
+from kepler_train.train.trainer import house_trainers, trainer
 
 FEATURES = ["cpu_cycles", "bpf_cpu_time_ms"]
 # Cycles/s of a large machine beside ms/s; what a model must carry through float32.
@@ -73,7 +73,7 @@ def metadata(folder: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(TRAINERS))
+@pytest.mark.parametrize("name", sorted(house_trainers()))
 def test_every_format_of_every_trainer_predicts_what_was_trained(name: str, tmp_path: Path) -> None:
     model, folder = trained(name), tmp_path / "model"
     save_model(model, folder, Training(output_type="AbsPower"), ROWS)
