@@ -22,12 +22,12 @@ GROUP = "kepler_train.trainers"
 
 
 def own_trainers() -> Mapping[str, Path | str]:
-    """Where each trainer of a user is: a file, or the `module:Class` of an entry point."""
+    """Return where each trainer of a user is: a file, or the `module:Class` of an entry point."""
     return _found(os.environ.get(FOLDERS_VARIABLE, ""), tuple(sys.path))
 
 
 def trainer_names() -> list[str]:
-    """Every trainer that can be asked for."""
+    """Return every trainer that a run may name."""
     return [*catalog().trainers, *own_trainers()]
 
 
@@ -51,7 +51,7 @@ def _found(folders: str, path: tuple[str, ...]) -> dict[str, Path | str]:  # noq
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of trainers in a folder; one whose name begins with _ is none."""
+    """Return the files of trainers in a folder; one whose name begins with _ is none."""
     if not folder.is_dir():
         raise UserError(f"{FOLDERS_VARIABLE} names {folder}, which is not a folder.")
     return sorted(file for file in folder.glob("*.py") if not file.name.startswith("_"))

@@ -1,4 +1,4 @@
-"""Does the power of containers add up to that of their node?
+"""Whether the power of containers adds up to that of their node.
 
 Additivity error = mean over windows of |Σ_c f(x_c) − f(Σ_c x_c)|, in W, for each component. It is measured on `WINDOWS`
 windows evenly spread over the time, or on fewer that have about `ROWS` rows of containers together: some trainers need
@@ -26,7 +26,7 @@ _BATCH = 1 << 16  # rows that are read at once
 
 
 def additivity_error(model: PowerModel, containers: Path) -> dict[str, float] | None:
-    """Mean difference (W) between the sum of container predictions and the prediction for their sum.
+    """Return the mean difference (W) between the sum of container predictions and the prediction for their sum.
 
     None where no window has several containers: frames of earlier tools may have one row for all of them.
     """
@@ -44,7 +44,7 @@ def additivity_error(model: PowerModel, containers: Path) -> dict[str, float] | 
 # All trainers of both sources learn from the file of their feature group in turn; a few thousand rows each are kept.
 @lru_cache(maxsize=16)
 def _spread(containers: Path, written: int) -> ContainerRows:  # noqa: ARG001  # a file written anew is another one
-    """The rows of some windows of a file, without power."""
+    """Return the rows of some windows of a file, without power."""
     count = pq.read_metadata(containers).num_rows
     if not count:
         return ContainerRows({}, np.empty(0, dtype=np.intp))

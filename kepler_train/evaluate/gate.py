@@ -9,10 +9,10 @@ from kepler_train.spec import RunSpec
 
 
 def refusal(worsts: Mapping[str, tuple[float | None, float | None]], spec: RunSpec) -> str:
-    """Why a model does not pass the gate; empty when it does.
+    """Return why a model does not pass the gate; empty when it does.
 
     (MAE ≤ 10 W or MAPE ≤ 20 %) for blocks of time, and both ≤ 100 for blocks of time, for loads that were never seen
-    and forward in time, with the limits of the spec. A figure that is not there does not help.
+    and forward in time, with the limits of the spec. A missing figure does not help a model to pass.
     """
     for protocol in (Protocol.BLOCKED, Protocol.WORKLOAD, Protocol.FORWARD):
         for value, unit in zip(worsts.get(protocol, ()), ("W", "%"), strict=False):

@@ -38,15 +38,15 @@ class Residuals:
     workload: Positions
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Residuals:
-        """Some of the rows."""
+        """Return some of the rows, by mask."""
         return Residuals(self.measured[rows], self.predicted[rows], self.workload[rows])
 
 
 def intervals(held_out: HeldOut, level: float) -> dict[str, Interval]:
-    """The interval of each component, as `apply_interval` takes it, with its coverage of workloads it was not made of.
+    """Return the interval of each component, with its coverage of workloads that it was not calibrated on.
 
-    It is made of rows of loads that were left out whole, and of idle rows, which are never left out as a load, of
-    blocks of time.
+    It is calibrated on rows of loads that were held out whole, and on idle rows, which are never held out as a load,
+    from blocks of time.
     """
     measured, predicted = held_out.columns["measured"], held_out.columns["predicted"]
     found: dict[str, Interval] = {}
@@ -68,7 +68,7 @@ def intervals(held_out: HeldOut, level: float) -> dict[str, Interval]:
 
 
 def _calibration(held_out: HeldOut) -> dict[str, Positions]:
-    """The rows that the interval of each component is made of."""
+    """Return the rows that the interval of each component is calibrated on."""
     blocked = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.BLOCKED}
     unseen = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.WORKLOAD}
     if not unseen:
@@ -94,7 +94,10 @@ def calibrated(rows: Residuals, level: float) -> Interval:
 
 
 def cross_coverage(rows: Residuals, level: float) -> float | None:
-    """The share of rows inside the interval that the other workloads give, mean over workloads; None for one only."""
+    """Return the share of rows inside the interval that the other workloads give, mean over workloads.
+
+    None where there is one workload only.
+    """
     shares = []
     for workload in np.unique(rows.workload):
         own = rows.workload == workload

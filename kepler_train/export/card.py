@@ -61,7 +61,7 @@ def ranges(hulls: Mapping[str, Mapping[str, object]]) -> dict[str, tuple[float, 
 
 
 def picture(held_out: HeldOut, protocol: Protocol) -> str:
-    """Predicted against measured power as SVG, a panel per component, coloured by workload.
+    """Return predicted against measured power as SVG, a panel per component, coloured by workload.
 
     Not by matplotlib, which takes half a second for each of some two hundred models of a run.
     """
@@ -81,7 +81,7 @@ def picture(held_out: HeldOut, protocol: Protocol) -> str:
 
 
 def _paths(across: Positions, down: Positions, workloads: Coded) -> Iterator[tuple[str, str]]:
-    """A dot for every row of each workload, as steps of no length."""
+    """Yield the path of each workload: a dot for every row, as a step of no length."""
     for code, name in sorted(enumerate(workloads.names), key=lambda pair: pair[1]):
         own = workloads.codes == code
         dots = zip(across[own].tolist(), down[own].tolist(), strict=True)

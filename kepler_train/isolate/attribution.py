@@ -55,7 +55,7 @@ class Shares:
         return self.work > _NO_WORK
 
     def of(self, rows: Positions, features: Mapping[str, Floats]) -> Floats:
-        """Power (W) of containers, given their window and their features."""
+        """Return the power (W) of containers, given their window and their features."""
         own = np.zeros(len(rows))
         for place, name in enumerate(self.features):
             own += features[name] * self.weights[self.node_of[rows], place]
@@ -63,11 +63,11 @@ class Shares:
         return np.asarray(share * self.watts[rows])
 
     def left(self) -> Floats:
-        """The power (W) of each window that belongs to nobody."""
+        """Return the power (W) of each window that belongs to nobody."""
         return np.where(self.has_work, 0.0, self.watts)
 
     def as_weights(self) -> dict[str, dict[str, float]]:
-        """The weights by node and feature."""
+        """Return the weights by node and feature."""
         return {
             node: dict(zip(self.features, map(float, row), strict=True))
             for node, row in zip(self.nodes, self.weights, strict=True)
@@ -77,7 +77,7 @@ class Shares:
 def shares(
     rule: str, group: FeatureGroup, component: str, node: pd.Series[str], work: Mapping[str, Floats], watts: Floats
 ) -> Shares:
-    """How to share one power column; `work` are the features that add up over containers, by window."""
+    """Return how to share one power column; `work` are the features that add up over containers, by window."""
     check_rule(rule)
     features = list(work)
     X = np.column_stack([work[name] for name in features]) if features else np.zeros((len(watts), 0))
@@ -99,7 +99,7 @@ def shares(
 def rule_weights(
     rule: str, group: FeatureGroup, component: str, features: list[str], X: Floats, watts: Floats
 ) -> Floats:
-    """The weight of each feature by a rule, from windows with these features and this dynamic power (W)."""
+    """Return the weight of each feature by a rule, from windows with these features and this dynamic power (W)."""
     return _main_feature(group, component, features) if rule == "main-feature" else _non_negative(X, watts)
 
 
@@ -111,7 +111,7 @@ def _main_feature(group: FeatureGroup, component: str, features: list[str]) -> F
 
 
 def _non_negative(X: Floats, watts: Floats) -> Floats:
-    """Non-negative least squares (Lawson and Hanson 1974) on features scaled by their largest value."""
+    """Return weights by non-negative least squares (Lawson and Hanson 1974), on features scaled by their largest."""
     from scipy.optimize import nnls
 
     largest = X.max(axis=0, initial=0.0)

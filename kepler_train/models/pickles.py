@@ -53,7 +53,7 @@ def _readable(model: ComponentModel) -> bool:
 
 
 def _steps(model: ComponentModel) -> tuple[dict[str, Any], Any]:
-    """What transforms the features, by the name of its file, and what predicts, as objects of scikit-learn."""
+    """Return what transforms the features, by the name of its file, and what predicts, as objects of scikit-learn."""
     from sklearn.linear_model import LinearRegression
     from sklearn.preprocessing import MaxAbsScaler
 

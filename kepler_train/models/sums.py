@@ -22,7 +22,7 @@ def write_sums(folder: Path, changed: Collection[str] | None = None) -> None:
 
 
 def check_sums(folder: Path) -> set[str]:
-    """The names of the files that are vouched for; one that was changed since is refused."""
+    """Return the names of the files that are vouched for; refuse one that was changed since."""
     sums = _sums(folder)
     for name, expected in sums.items():
         file = folder / name
@@ -32,7 +32,7 @@ def check_sums(folder: Path) -> set[str]:
 
 
 def _sums(folder: Path) -> dict[str, str]:
-    """What every file must hold, by name."""
+    """Return the sum of every file, by name."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, UnicodeDecodeError):

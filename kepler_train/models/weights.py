@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The content of the file; None when a component is of a kind that it has no form for.
+    """Return the content of the file; None when a component is of a kind that it has no form for.
 
     Without `model_name` Kepler takes a curve for a linear model, or panics.
     """
@@ -43,7 +43,7 @@ _CURVES: dict[str, Callable[..., Watts]] = {
 
 
 def read_booster(content: bytes) -> xgboost.Booster:
-    """The booster of XGBoost's JSON."""
+    """Return the booster of XGBoost's JSON."""
     import xgboost
 
     booster = xgboost.Booster({"nthread": 1})
@@ -52,7 +52,7 @@ def read_booster(content: bytes) -> xgboost.Booster:
 
 
 def watts_of_weights(content: Mapping[str, Any], component: str, columns: Mapping[str, Watts]) -> Watts:
-    """Power (W) of every row by the rules of the readers of the file, not by the code that wrote it.
+    """Return the power (W) of every row by the rules of the readers of the file, not by the code that wrote it.
 
     A curve looks at the first of its features, other models than curves and trees are linear, and nothing is clipped
     (only the Python clients know trees, and clip at 0 W).

@@ -1,4 +1,4 @@
-"""The window of a run: what was asked for, else its data interval, else the time just before now."""
+"""The window of a run: the requested one, else its data interval, else the time just before now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
 
 def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
-    """The spec of a run with nothing left open: its window, and the pipeline that the run is of."""
+    """Return the spec of a run with its window and its pipeline settled."""
     if "pipeline" in asked.model_fields_set and asked.pipeline != run.pipeline:
         raise UserError(
             f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {asked.pipeline}."
@@ -26,7 +26,7 @@ def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, da
 
 
 def _stressed_window(asked: RunSpec) -> tuple[datetime, datetime] | None:
-    """The time that the load phases span, for a run that names them and nothing else."""
+    """Return the time that the load phases span, for a run that names them and nothing else."""
     schedule = read_schedule(asked.schedule)
     return schedule.span() if schedule.phases else None
 
@@ -34,7 +34,7 @@ def _stressed_window(asked: RunSpec) -> tuple[datetime, datetime] | None:
 def plan_window(
     spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None = None
 ) -> tuple[datetime, datetime]:
-    """The window of a run: what the user asked for, else the data interval, else the time just before `now`."""
+    """Return the window of a run: the requested one, else the data interval, else the time just before `now`."""
     try:
         start, end = _asked_window(spec, now, interval)
     except OverflowError:

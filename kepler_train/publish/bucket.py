@@ -30,7 +30,7 @@ class BucketTarget:
         return f"{self.uri}/{place}"
 
     def latest(self, pipeline: str) -> str:
-        """The version that the pointer names."""
+        """Return the version that the pointer names."""
         return self._version_in(self._store.read(f"{pipeline}/{LATEST}"), pipeline)
 
     def point_latest(self, pipeline: str, version: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether training goes on from an earlier model of the same trainer, and what to say of it.
+"""The decision whether training goes on from an earlier model of the same trainer, and its reason.
 
 It starts afresh where the earlier model is of another trainer or node type, was made with other settings, or has seen
 rows of the present window: those that are held out now would flatter it. A component starts afresh alone where its
@@ -23,14 +23,17 @@ def go_on(
     features: Mapping[str, list[str]],
     start: datetime,
 ) -> tuple[dict[str, ComponentModel], str]:
-    """The models to go on from, by component, and a sentence; `features` are those of now, `start` of their rows."""
+    """Return the models to go on from, by component, and a sentence on them.
+
+    `features` are those of the rows now, which begin at `start`.
+    """
     if why := _afresh(before, metadata, trainer, node_type, start):
         return {}, f"training starts afresh and not from {before.name}, because {why}"
-    reasons = {component: _differs(before, component, own) for component, own in features.items()}
-    found = {name: before.components[name].model for name, why in reasons.items() if not why}
+    reasons = {component: _differs(before, component, names) for component, names in features.items()}
+    models = {name: before.components[name].model for name, why in reasons.items() if not why}
     afresh = "; ".join(f"{name} starts afresh, because {why}" for name, why in reasons.items() if why)
-    going = f"training goes on from {before.name} for {', '.join(found)}" if found else ""
-    return found, "; ".join(part for part in (going, afresh) if part)
+    going = f"training goes on from {before.name} for {', '.join(models)}" if models else ""
+    return models, "; ".join(part for part in (going, afresh) if part)
 
 
 def _afresh(before: PowerModel, metadata: Training, trainer: str, node_type: int, start: datetime) -> str | None:

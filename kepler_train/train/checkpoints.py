@@ -24,7 +24,7 @@ CHECKPOINTS = "checkpoints"
 def checkpoints(
     kept: Path | None, key: ModelKey, spec: RunSpec, features: Mapping[str, list[str]], start: datetime
 ) -> dict[str, ComponentModel]:
-    """The models of the same trainer to go on from, by component, saying so, or why there are none.
+    """Return the models of the same trainer to go on from, by component; say so, or why there are none.
 
     `features` are those of the rows, which begin at `start`.
     """
@@ -36,13 +36,13 @@ def checkpoints(
         say(f"train: training starts afresh, because {spec.continue_from} has no model of {trainer} to go on from")
         return {}
     try:
-        found, sentence = go_on(*read_model(before), trainer, spec.node_type, features, start)
+        models, sentence = go_on(*read_model(before), trainer, spec.node_type, features, start)
     except KeplerTrainError as error:
         why = str(error).replace(f"{before.parent}/", "")
         warn(f"Training starts afresh, because the model of {spec.continue_from} cannot be read: {why}")
         return {}
     say(f"train: {sentence}")
-    return found
+    return models
 
 
 def _of_node_type(family: Path, trainer: str, node_type: int) -> Path | None:

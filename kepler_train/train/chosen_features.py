@@ -17,7 +17,7 @@ _IN_WORDS = {OF_FRAME: "the frame's own columns", OF_LIST: "a list of columns"}
 
 
 def chosen_features(given: UserFrame, asked: str, group: str, third_party: list[str]) -> Chosen:
-    """The columns to work with: those of the feature group, all of the frame, or a list, by today's names or older."""
+    """Return the columns to work with: those of the feature group, all of the frame, or a list, by new or old names."""
     origin = asked if asked in (OF_GROUP, OF_FRAME) else OF_LIST
     own = select_group(given.rows, group, third_party)
     columns = own.columns if origin == OF_GROUP else _asked(given, asked)
@@ -34,7 +34,7 @@ def chosen_features(given: UserFrame, asked: str, group: str, third_party: list[
 
 
 def _asked(given: UserFrame, asked: str) -> list[str]:
-    """All columns of features, or those of a list."""
+    """Return all columns of features, or those of a list."""
     if asked == OF_FRAME:
         return given.features
     aliases = catalog().feature_aliases
@@ -47,7 +47,7 @@ def _asked(given: UserFrame, asked: str) -> list[str]:
 
 
 def _check_signs(given: UserFrame, columns: list[str]) -> None:
-    """Refuse rates of counters that are below 0; of what may be a gauge it is said."""
+    """Refuse rates of counters that are below 0; warn of other columns, which may be gauges."""
     below = {name: count for name in columns if (count := int((given.rows[name] < 0).sum()))}
     fallen = [f"{name} in {count}" for name, count in below.items() if counts(name)]
     if fallen:

@@ -1,4 +1,4 @@
-"""Trainers that users add are imported when they are used; what is wrong with one is said in one sentence."""
+"""Trainers of users, imported when they are used; one that cannot be used is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ATTRIBUTES = {"name": str, "additive": bool, "continues": bool, "lags": int}
 
 
 def load_own(name: str, place: Path | str) -> Trainer:
-    """The trainer in a file, or behind an entry point."""
+    """Return the trainer in a file, or behind an entry point."""
     module, _, called = ("", "", name) if isinstance(place, Path) else place.partition(":")
     try:
         found = _file(place) if isinstance(place, Path) else importlib.import_module(module)

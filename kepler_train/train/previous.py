@@ -1,4 +1,4 @@
-"""The version of a pipeline that is there now, published or in its folder: what a new one is compared with.
+"""The present version of a pipeline, published or in its folder, that a new one is compared with.
 
 A run keeps it with its plan, so that its later steps see what the plan saw, whatever is published meanwhile.
 """

@@ -1,4 +1,4 @@
-"""What trainers learn from, out of the frames of extraction and isolation."""
+"""Training rows from the frames of extraction and isolation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from kepler_train.train.training_set import training_sets
 
 
 class Frames:
-    """The frames of extraction and isolation. What was asked for last is kept: a family's trainers come in turn."""
+    """The frames of extraction and isolation. The last rows are cached: the trainers of a family come in turn."""
 
     def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: Chosen | None = None) -> None:
-        """Features that nobody chose are those of the feature group that have data."""
+        """Take `features`, or else those of the feature group that have data."""
         self._extracted, self._isolated, self._spec, self._features = extracted, isolated, spec, features
         self._last: tuple[tuple[Family, int], TrainingRows] | None = None
 
@@ -56,7 +56,7 @@ def training_rows(
     lags: int = 0,
     chosen: Chosen | None = None,
 ) -> TrainingRows:
-    """What is learnt from the rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
+    """Return the training rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
     frame = _of_the_asked_nodes(frame, spec)
     rows = workloads_or_blocks(frame, spec.folds)
     features = chosen.columns if chosen else _features(rows, family.group, spec.thirdparty_metrics)
@@ -84,7 +84,7 @@ def check_numbers(rows: pd.DataFrame, columns: list[str]) -> None:
 
 
 def _features(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[str]:
-    """The columns of a feature group; one that it cannot do without is named with what is wrong with it."""
+    """Return the columns of a feature group; refuse one that it needs and that has no data or gaps."""
     found = select_group(rows, group, third_party)
     if found.missing:
         check_numbers(rows, [name for name in found.missing if name in rows.columns])  # there, but not in every row
@@ -93,7 +93,7 @@ def _features(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[st
 
 
 def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
-    """The power column of each component that the source measured."""
+    """Return the power column of each component that the source measured."""
     columns = {component: power_column(source, component) for component in catalog().source(source).components}
     there = {component: column for component, column in columns.items() if column in frame.columns}
     if not there:
@@ -102,7 +102,7 @@ def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
 
 
 def _of_the_asked_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
-    """Rows of the nodes to learn from; several nodes share a model only when the user says so."""
+    """Return the rows of the nodes to learn from; several nodes share a model only when the user names them."""
     nodes = sorted(frame[NODE].unique())
     if len(nodes) > 1 and not spec.nodes:
         raise UserError(

@@ -47,7 +47,7 @@ class Settings:
 
 @cache
 def settings() -> Settings:
-    """The settings of this installation."""
+    """Return the settings of this installation."""
     runtime = os.environ.get("KEPLER_TRAIN_RUNTIME", "local")
     if runtime not in RUNTIMES:
         raise UserError(f"KEPLER_TRAIN_RUNTIME: {unknown_name('runtime', runtime, RUNTIMES)}")
