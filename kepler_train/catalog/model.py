@@ -247,8 +247,8 @@ class Catalog(Entry):
     def features_of(self, group: str, third_party: Iterable[str] = ()) -> list[str]:
         """Return the features of a group, sorted by name."""
         entry = self.group(group)
-        own = {feature for name in entry.sets for feature in self.feature_sets[name]}
-        return sorted(own if entry.third_party == "never" else own | set(third_party))
+        features = {feature for name in entry.sets for feature in self.feature_sets[name]}
+        return sorted(features if entry.third_party == "never" else features | set(third_party))
 
     def optional_features(self, group: str) -> dict[str, str]:
         """Return the features that a group can do without, each with its set."""
@@ -261,11 +261,11 @@ class Catalog(Entry):
 
     def of_node(self, column: str) -> list[NodeFeature]:
         """Return the entries of dialects and other exporters for a column that is a feature of the node."""
-        found = self._of_node(column)
+        entries = self._of_node(column)
         for name, entry in ((n, e) for dialect in self.dialects.values() for n, e in dialect.features.node.items()):
             if entry.combine == "apart" and column.startswith(f"{name}_"):
-                found.append(entry)
-        return found
+                entries.append(entry)
+        return entries
 
     def adds_up(self, column: str) -> bool:
         """Return whether the values of containers add up to that of their node; else each has the node's value."""

@@ -35,7 +35,7 @@ def trainer_names() -> list[str]:
 def _found(folders: str, path: tuple[str, ...]) -> dict[str, Path | str]:  # noqa: ARG001  # packages are sought on it
     from importlib.metadata import entry_points
 
-    found: dict[str, Path | str] = {}
+    trainers: dict[str, Path | str] = {}
     places: list[tuple[str, Path | str]] = [
         (file.stem, file) for folder in folders.split(os.pathsep) if folder for file in _files(Path(folder))
     ]
@@ -45,9 +45,9 @@ def _found(folders: str, path: tuple[str, ...]) -> dict[str, Path | str]:  # noq
             raise UserError(f"{place} cannot be a trainer: {name!r} is not the name of a class.")
         if name in catalog().trainers:
             raise UserError(f"{place} has the name of another trainer, {name}: give it a name of its own.")
-        if found.setdefault(name, place) != place:
-            raise UserError(f"Two trainers are called {name}: {found[name]} and {place}; rename one.")
-    return found
+        if trainers.setdefault(name, place) != place:
+            raise UserError(f"Two trainers are called {name}: {trainers[name]} and {place}; rename one.")
+    return trainers
 
 
 def _files(folder: Path) -> list[Path]:

@@ -54,10 +54,10 @@ def _spread(containers: Path, written: int) -> ContainerRows:  # noqa: ARG001  #
     chosen = times.take(np.linspace(0, len(times) - 1, windows).round().astype(np.int64))
     parts = []
     for batch in read_batches(containers, names, _BATCH):
-        there = pc.is_in(batch[TIME], chosen)
-        own = pc.not_equal(batch[CONTAINER].cast(pa.string()), UNATTRIBUTED)
-        parts.append(batch.filter(pc.and_(there, own)))
-    found = pa.Table.from_batches(parts).to_pandas()
+        chosen_window = pc.is_in(batch[TIME], chosen)
+        attributed = pc.not_equal(batch[CONTAINER].cast(pa.string()), UNATTRIBUTED)
+        parts.append(batch.filter(pc.and_(chosen_window, attributed)))
+    rows = pa.Table.from_batches(parts).to_pandas()
     features = [name for name in names if name not in (TIME, NODE, CONTAINER, WORKLOAD)]
-    columns = {name: found[name].to_numpy(dtype=np.float64) for name in features}
-    return ContainerRows(columns, window_numbers(found))
+    columns = {name: rows[name].to_numpy(dtype=np.float64) for name in features}
+    return ContainerRows(columns, window_numbers(rows))

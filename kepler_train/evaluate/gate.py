@@ -21,5 +21,5 @@ def refusal(worsts: Mapping[str, tuple[float | None, float | None]], spec: RunSp
     mae, mape = worsts[Protocol.BLOCKED]
     if mae is not None and (mae <= spec.gate_mae or (mape is not None and mape <= spec.gate_mape)):
         return ""
-    found = [f"{value:.1f} {unit}" for value, unit in ((mae, "W"), (mape, "%")) if value is not None]
-    return f"blocked {' and '.join(found) or 'nothing'}, above {spec.gate_mae:g} W and {spec.gate_mape:g} %"
+    errors = [f"{value:.1f} {unit}" for value, unit in ((mae, "W"), (mape, "%")) if value is not None]
+    return f"blocked {' and '.join(errors) or 'nothing'}, above {spec.gate_mae:g} W and {spec.gate_mape:g} %"

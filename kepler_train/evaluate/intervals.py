@@ -49,22 +49,22 @@ def intervals(held_out: HeldOut, level: float) -> dict[str, Interval]:
     from blocks of time.
     """
     measured, predicted = held_out.columns["measured"], held_out.columns["predicted"]
-    found: dict[str, Interval] = {}
+    by_component: dict[str, Interval] = {}
     for component, rows in _calibration(held_out).items():
         workload = np.unique(held_out.workload.codes[rows], return_inverse=True)[1]
-        own = Residuals(measured[rows], predicted[rows], workload)
-        interval = calibrated(own, level)
-        low, high = apply_interval(interval, own.predicted)
-        found[component] = Interval(
+        residuals = Residuals(measured[rows], predicted[rows], workload)
+        interval = calibrated(residuals, level)
+        low, high = apply_interval(interval, residuals.predicted)
+        by_component[component] = Interval(
             level=level,
             constant=interval.constant,
             share=interval.share,
             rows=len(rows),
-            workloads=int(own.workload.max()) + 1,
+            workloads=int(residuals.workload.max()) + 1,
             mean_width=float((high - low).mean()),
-            coverage=cross_coverage(own, level),
+            coverage=cross_coverage(residuals, level),
         )
-    return found
+    return by_component
 
 
 def _calibration(held_out: HeldOut) -> dict[str, Positions]:
@@ -100,8 +100,8 @@ def cross_coverage(rows: Residuals, level: float) -> float | None:
     """
     shares = []
     for workload in np.unique(rows.workload):
-        own = rows.workload == workload
-        if not own.all():
-            low, high = apply_interval(calibrated(rows.of(~own), level), rows.predicted[own])
-            shares.append(float(((low <= rows.measured[own]) & (rows.measured[own] <= high)).mean()))
+        left_out = rows.workload == workload
+        if not left_out.all():
+            low, high = apply_interval(calibrated(rows.of(~left_out), level), rows.predicted[left_out])
+            shares.append(float(((low <= rows.measured[left_out]) & (rows.measured[left_out] <= high)).mean()))
     return float(np.mean(shares)) if shares else None

@@ -53,11 +53,11 @@ def _lines(metadata: ModelMetadata) -> Iterator[tuple[str, Mapping[str, ErrorFig
 
 def ranges(hulls: Mapping[str, Mapping[str, object]]) -> dict[str, tuple[float, float]]:
     """Return the smallest and the largest value (1/s) of each feature among the training rows."""
-    found = {}
+    limits = {}
     for hull in map(Hull.read, hulls.values()):
         for number, feature in enumerate(hull.features):
-            found[feature] = (hull.low[number] * hull.scale[number], hull.high[number] * hull.scale[number])
-    return found
+            limits[feature] = (hull.low[number] * hull.scale[number], hull.high[number] * hull.scale[number])
+    return limits
 
 
 def picture(held_out: HeldOut, protocol: Protocol) -> str:
@@ -66,11 +66,11 @@ def picture(held_out: HeldOut, protocol: Protocol) -> str:
     Not by matplotlib, which takes half a second for each of some two hundred models of a run.
     """
     measured, predicted = held_out.columns["measured"], held_out.columns["predicted"]
-    there = [piece for piece in held_out.pieces if piece.protocol == protocol]
-    shown = np.unique(np.concatenate([held_out.workload.codes[piece.rows] for piece in there]))
+    pieces = [piece for piece in held_out.pieces if piece.protocol == protocol]
+    shown = np.unique(np.concatenate([held_out.workload.codes[piece.rows] for piece in pieces]))
     workloads = sorted(held_out.workload.names[code] for code in shown)
     panels = []
-    for _, component, rows in there:
+    for _, component, rows in pieces:
         top = 1.05 * float(max(measured[rows].max(), predicted[rows].max())) or 1.0
         some = rows[:: -(-len(rows) // _POINTS)]
         across, up = (np.rint(watts[some] / top * _SIDE).astype(int) for watts in (measured, predicted))
@@ -83,8 +83,8 @@ def picture(held_out: HeldOut, protocol: Protocol) -> str:
 def _paths(across: Positions, down: Positions, workloads: Coded) -> Iterator[tuple[str, str]]:
     """Yield the path of each workload: a dot for every row, as a step of no length."""
     for code, name in sorted(enumerate(workloads.names), key=lambda pair: pair[1]):
-        own = workloads.codes == code
-        dots = zip(across[own].tolist(), down[own].tolist(), strict=True)
+        rows = workloads.codes == code
+        dots = zip(across[rows].tolist(), down[rows].tolist(), strict=True)
         yield name, "".join([f"M{x} {y}h0" for x, y in dots])
 
 

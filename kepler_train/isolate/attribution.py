@@ -56,10 +56,10 @@ class Shares:
 
     def of(self, rows: Positions, features: Mapping[str, Floats]) -> Floats:
         """Return the power (W) of containers, given their window and their features."""
-        own = np.zeros(len(rows))
+        work = np.zeros(len(rows))
         for place, name in enumerate(self.features):
-            own += features[name] * self.weights[self.node_of[rows], place]
-        share = np.divide(own, self.work[rows], out=np.zeros(len(rows)), where=self.has_work[rows])
+            work += features[name] * self.weights[self.node_of[rows], place]
+        share = np.divide(work, self.work[rows], out=np.zeros(len(rows)), where=self.has_work[rows])
         return np.asarray(share * self.watts[rows])
 
     def left(self) -> Floats:
@@ -84,8 +84,8 @@ def shares(
     node_of, nodes = pd.factorize(node, sort=True)
     weights = np.zeros((len(nodes), len(features)))
     for place in range(len(nodes)):
-        own = node_of == place
-        weights[place] = rule_weights(rule, group, component, features, X[own], watts[own])
+        windows = node_of == place
+        weights[place] = rule_weights(rule, group, component, features, X[windows], watts[windows])
     return Shares(
         features,
         weights,
@@ -120,6 +120,6 @@ def _non_negative(X: Floats, watts: Floats) -> Floats:
     if len(used) and watts.max(initial=0.0) > 0:
         # ‖A·w − D‖² = ‖R·w − Qᵀ·D‖² + constant with A = QR: the search runs on a few rows, not on all windows.
         orthogonal, triangular = np.linalg.qr(X[:, used] / largest[used])
-        found, _ = nnls(triangular, orthogonal.T @ (watts / watts.max()))
-        weights[used] = found / largest[used]
+        scaled, _ = nnls(triangular, orthogonal.T @ (watts / watts.max()))
+        weights[used] = scaled / largest[used]
     return weights / weights.max() if weights.max(initial=0.0) > 0 else weights

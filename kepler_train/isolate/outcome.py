@@ -56,13 +56,14 @@ class Isolation(BaseModel):
         return max((share for columns in nodes for share in columns.values()), default=0.0)
 
 
-def outcome_of(one: Isolated) -> GroupOutcome:
+def outcome_of(isolated: Isolated) -> GroupOutcome:
     """Return the figures of one feature group."""
-    unattributed: dict[str, dict[str, float]] = {name: {} for name in one.removed}
-    for column, own in one.shares.items():
-        energy = pd.DataFrame({"left": own.left(), "all": own.watts}).groupby(one.node[NODE].to_numpy()).sum()
+    unattributed: dict[str, dict[str, float]] = {name: {} for name in isolated.removed}
+    for column, shares in isolated.shares.items():
+        watts = pd.DataFrame({"left": shares.left(), "all": shares.watts})
+        energy = watts.groupby(isolated.node[NODE].to_numpy()).sum()
         for name, row in energy.iterrows():
             unattributed[str(name)][column] = float(row["left"] / row["all"]) if row["all"] > 0 else 0.0
-    by_column = {column: own.as_weights() for column, own in one.shares.items()}
-    weights = {name: {column: found[name] for column, found in by_column.items()} for name in one.removed}
-    return GroupOutcome(removed=one.removed, weights=weights, unattributed=unattributed)
+    by_column = {column: shares.as_weights() for column, shares in isolated.shares.items()}
+    weights = {name: {column: of_node[name] for column, of_node in by_column.items()} for name in isolated.removed}
+    return GroupOutcome(removed=isolated.removed, weights=weights, unattributed=unattributed)

@@ -63,7 +63,7 @@ def watts_of_weights(content: Mapping[str, Any], component: str, columns: Mappin
         booster = read_booster(base64.b64decode(entry["XGboost_Weights"], validate=True))
         rows = np.column_stack([columns[feature] for feature in numerical])
         return np.maximum(np.asarray(booster.inplace_predict(rows), dtype=np.float64), 0.0)
-    scaled = {feature: columns[feature] / own["scale"] for feature, own in numerical.items()}
+    scaled = {feature: columns[feature] / variable["scale"] for feature, variable in numerical.items()}
     curve = _CURVES.get(trainer_of(content["model_name"]))
     if curve is not None:
         return curve(next(iter(scaled.values())), *entry["CurveFit_Weights"])

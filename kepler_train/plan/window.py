@@ -12,22 +12,22 @@ from kepler_train.workspace import Run
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
 
-def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
+def settle(spec: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
     """Return the spec of a run with its window and its pipeline settled."""
-    if "pipeline" in asked.model_fields_set and asked.pipeline != run.pipeline:
+    if "pipeline" in spec.model_fields_set and spec.pipeline != run.pipeline:
         raise UserError(
-            f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {asked.pipeline}."
+            f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {spec.pipeline}."
         )
-    if asked.stress:  # the window is when the stress step ran
-        return asked.model_copy(update={"pipeline": run.pipeline})
+    if spec.stress:  # the window is when the stress step ran
+        return spec.model_copy(update={"pipeline": run.pipeline})
     has_interval = interval is not None and interval[0] < interval[1]  # that of a manual run has no length
-    start, end = plan_window(asked, now, interval if has_interval else _stressed_window(asked))
-    return asked.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
+    start, end = plan_window(spec, now, interval if has_interval else _stressed_window(spec))
+    return spec.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
 
 
-def _stressed_window(asked: RunSpec) -> tuple[datetime, datetime] | None:
+def _stressed_window(spec: RunSpec) -> tuple[datetime, datetime] | None:
     """Return the time that the load phases span, for a run that names them and nothing else."""
-    schedule = read_schedule(asked.schedule)
+    schedule = read_schedule(spec.schedule)
     return schedule.span() if schedule.phases else None
 
 

@@ -87,14 +87,14 @@ def held_out(
             columns[PREVIOUS] = previous[component][split.outside]
         return _Predicted(split, component, columns)
 
-    found: list[_Predicted] = []
+    predictions: list[_Predicted] = []
     fits = len(splits) * len(sets)
     with progress(f"train: {trainer.name}, held out", fits, "fits") as shown, ThreadPoolExecutor(cores()) as pool:
         each = pool.map if cores() > 1 else map  # a thread of its own is no help to one core
         for pieces in each(judge, splits):
-            found += pieces
+            predictions += pieces
             shown.advance(len(pieces))
-    return _together(frame, found)
+    return _together(frame, predictions)
 
 
 def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | SubsetModel:
@@ -138,9 +138,9 @@ def cores() -> int:
     return int(count)
 
 
-def _together(frame: pd.DataFrame, found: list[_Predicted]) -> HeldOut:
+def _together(frame: pd.DataFrame, predictions: list[_Predicted]) -> HeldOut:
     """Return all held-out rows in the order of protocols; a split of two protocols is there twice."""
-    ordered = [(protocol, piece) for protocol in Protocol for piece in found if protocol in piece.split.protocols]
+    ordered = [(protocol, piece) for protocol in Protocol for piece in predictions if protocol in piece.split.protocols]
     lengths = [len(piece.split.outside) for _, piece in ordered]
     rows = np.concatenate([piece.split.outside for _, piece in ordered])
 

@@ -59,7 +59,8 @@ def train_one(
     judged = held_out(trainer, rows, sets, spec.folds, before, predictions)
     judged.write(out / HELD_OUT)
     components = {
-        component: Fitted.select(features, fit(trainer, own, before.get(component))) for component, own in sets.items()
+        component: Fitted.select(features, fit(trainer, training_set, before.get(component)))
+        for component, training_set in sets.items()
     }
     model = PowerModel(key.trainer, spec.node_type, components)
     compared = PreviousModel(model=previous.model.name, overlaps=previous.overlaps(start)) if previous else None

@@ -85,20 +85,21 @@ def check_numbers(rows: pd.DataFrame, columns: list[str]) -> None:
 
 def _features(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[str]:
     """Return the columns of a feature group; refuse one that it needs and that has no data or gaps."""
-    found = select_group(rows, group, third_party)
-    if found.missing:
-        check_numbers(rows, [name for name in found.missing if name in rows.columns])  # there, but not in every row
-        raise DataError(f"The data have no {', '.join(found.missing)} of feature group {group}: choose another group.")
-    return found.columns
+    selection = select_group(rows, group, third_party)
+    if selection.missing:
+        check_numbers(rows, [name for name in selection.missing if name in rows.columns])  # there, but not in every row
+        missing = ", ".join(selection.missing)
+        raise DataError(f"The data have no {missing} of feature group {group}: choose another group.")
+    return selection.columns
 
 
 def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
     """Return the power column of each component that the source measured."""
     columns = {component: power_column(source, component) for component in catalog().source(source).components}
-    there = {component: column for component, column in columns.items() if column in frame.columns}
-    if not there:
+    measured = {component: column for component, column in columns.items() if column in frame.columns}
+    if not measured:
         raise DataError(f"The data have no power of {source}: choose a source that was collected.")
-    return there
+    return measured
 
 
 def _of_the_asked_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:

@@ -76,12 +76,12 @@ def training_sets(
     for numbers in (*rows, *watts.values()):
         numbers.flags.writeable = False
     X, workloads, times = rows
-    found = {}
+    sets = {}
     for component, y in watts.items():
         main = catalog().group(group).main_feature(component)
         place = features.index(main) if main in features else 0
-        found[component] = TrainingSet(features, X, y, workloads, times, component, place, intercept, seed)
-    return found
+        sets[component] = TrainingSet(features, X, y, workloads, times, component, place, intercept, seed)
+    return sets
 
 
 def training_set(

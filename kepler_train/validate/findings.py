@@ -116,7 +116,8 @@ def _of_samples(metrics: Mapping[str, Health], energy: set[str], missing_energy:
             yield WRONG, f"{health.negative} samples of the counter {metric} are below 0"
         if metric not in energy and health.missing_share > missing_energy + _MUCH:
             yield LOST, f"{metric} is missing in {health.missing_share:.0%} of the window"
-    still = [name for name, own in metrics.items() if own.kind == "counter" and not own.moved and name not in energy]
+    counters = [name for name, health in metrics.items() if health.kind == "counter" and name not in energy]
+    still = [name for name in counters if not metrics[name].moved]
     if still:
         more = f" and {len(still) - _NAMED} more" if len(still) > _NAMED else ""
         yield REMARK, f"never changing: {', '.join(still[:_NAMED])}{more}"

@@ -15,20 +15,20 @@ from kepler_train.validate.verdict import verdict
 
 def judge_samples(samples: Path, spec: RunSpec, schedule: Schedule) -> Verdict:
     """Return the verdict on a folder of samples, after saying it."""
-    found = verdict(spec, samples, schedule)
-    content, versions = found.content(), catalog().dialect(found.dialect).kepler_versions
-    say(f"validate: {len(found.metrics)} metrics of Kepler {versions} ({found.dialect} names)")
-    for node, health in found.health.items():
+    judged = verdict(spec, samples, schedule)
+    content, versions = judged.content(), catalog().dialect(judged.dialect).kepler_versions
+    say(f"validate: {len(judged.metrics)} metrics of Kepler {versions} ({judged.dialect} names)")
+    for node, health in judged.health.items():
         blank()
         for number, line in enumerate(node_lines(node, health)):
             say(line, **({} if number else {"node": node, "health": content["health"][node]}))
     blank()
     say("feature groups", groups=content["groups"])
-    for line in group_lines(found.groups, found.nodes):
+    for line in group_lines(judged.groups, judged.nodes):
         say(line)
-    if found.warnings:
+    if judged.warnings:
         blank()
-    for finding in found.warnings:
+    for finding in judged.warnings:
         where = f"{finding.node}: " if finding.node else ""
         warn(f"{where}{finding.text}.", importance=finding.importance)
-    return found
+    return judged

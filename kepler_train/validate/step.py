@@ -14,12 +14,12 @@ from kepler_train.workspace import Figures, Inputs
 
 def validate(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Write the verdict; refuse samples that cannot serve."""
-    found = judge_samples(inputs.folder("query"), spec, run_schedule(inputs))
-    found.write(out / VERDICT)
-    check_verdict(spec, found, every_node=False, to_train=True)
+    verdict = judge_samples(inputs.folder("query"), spec, run_schedule(inputs))
+    verdict.write(out / VERDICT)
+    check_verdict(spec, verdict, every_node=False, to_train=True)
     return {
-        "dialect": found.dialect,
-        "nodes": len(found.nodes),
-        "groups": sum(state.valid for state in found.groups.values()),
-        "warnings": len(found.warnings),
+        "dialect": verdict.dialect,
+        "nodes": len(verdict.nodes),
+        "groups": sum(state.valid for state in verdict.groups.values()),
+        "warnings": len(verdict.warnings),
     }

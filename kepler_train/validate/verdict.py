@@ -29,9 +29,9 @@ _ASCRIBED = "power of virtual machines is what the Kepler of their host ascribes
 
 def find_collected_dialect(spec: RunSpec, samples: Path) -> str:
     """Return the dialect whose energy counters are among the samples."""
-    there = set(metrics_in(samples))
+    collected = set(metrics_in(samples))
     for name in catalog().dialects if spec.dialect == "auto" else [spec.dialect]:
-        if there & set(required_metrics(spec, name).energy):
+        if collected & set(required_metrics(spec, name).energy):
             return name
     raise _no_energy(spec, samples)
 
@@ -63,19 +63,19 @@ def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> Verdict:
     dialect = find_collected_dialect(spec, samples)
     want = required_metrics(spec, dialect)
     meters = _of_the_asked_nodes(meters_of(samples, spec, catalog().dialect(dialect)), spec, samples)
-    asked = (spec.start.timestamp(), spec.end.timestamp()) if spec.start and spec.end else None
-    windows = {node: asked or _spanned(own) for node, own in meters.items()}
+    window = (spec.start.timestamp(), spec.end.timestamp()) if spec.start and spec.end else None
+    windows = {node: window or _spanned(node_meters) for node, node_meters in meters.items()}
     collected = _Collected(spec, want, samples, windows)
     healths: dict[str, NodeHealth] = {}
     findings = collected.remarks + [
         Finding(LOST, node, "no energy counters: nothing is learnt of it") for node in spec.nodes if node not in meters
     ]
-    for node, own in meters.items():
+    for node, node_meters in meters.items():
         metrics = {metric: by_node[node] for metric, by_node in collected.metrics.items() if node in by_node}
-        steps = [step for meter in own for step in metrics[meter.metric].clock_steps]
-        healths[node] = node_health(node, own, asked, steps, schedule)
+        steps = [step for meter in node_meters for step in metrics[meter.metric].clock_steps]
+        healths[node] = node_health(node, node_meters, window, steps, schedule)
         findings += findings_of(node, healths[node], metrics, 2 * spec.folds)
-        findings += _missing_sources(node, own, spec)
+        findings += _missing_sources(node, node_meters, spec)
     return Verdict(
         dialect=dialect,
         nodes=list(healths),
@@ -86,27 +86,27 @@ def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> Verdict:
     )
 
 
-def _of_the_asked_nodes(found: dict[str, list[Meter]], spec: RunSpec, samples: Path) -> dict[str, list[Meter]]:
-    if not found:
+def _of_the_asked_nodes(meters: dict[str, list[Meter]], spec: RunSpec, samples: Path) -> dict[str, list[Meter]]:
+    if not meters:
         raise _no_energy(spec, samples)
-    asked = [node for node in sorted(spec.nodes or found) if node in found]
-    if not asked:
-        raise no_meters_of(spec.nodes[0], found)
-    return {node: found[node] for node in asked}
+    requested = [node for node in sorted(spec.nodes or meters) if node in meters]
+    if not requested:
+        raise no_meters_of(spec.nodes[0], meters)
+    return {node: meters[node] for node in requested}
 
 
 def _missing_sources(node: str, meters: list[Meter], spec: RunSpec) -> list[Finding]:
     """Return a finding on requested sources without a meter on a node; a request for all sources has none."""
-    asked = {} if set(spec.energy_sources) == set(catalog().energy_sources) else dict.fromkeys(spec.energy_sources)
-    there = {catalog().served_source(meter.source) for meter in meters}
-    missing = [source for source in asked if catalog().served_source(source) not in there]
+    requested = {} if set(spec.energy_sources) == set(catalog().energy_sources) else dict.fromkeys(spec.energy_sources)
+    metered = {catalog().served_source(meter.source) for meter in meters}
+    missing = [source for source in requested if catalog().served_source(source) not in metered]
     return [Finding(LOST, node, f"no energy counters of {', '.join(missing)}: nothing is learnt of them")] * bool(
         missing
     )
 
 
 def _spanned(meters: list[Meter]) -> Window:
-    times = scrape_times([one for meter in meters for one in meter.series])
+    times = scrape_times([series for meter in meters for series in meter.series])
     return float(times[0]), float(times[-1])
 
 
@@ -164,12 +164,12 @@ def _own_name(metric: str, spec: RunSpec) -> str:
 
 
 def _features_by_metric(spec: RunSpec, dialect: str) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = {}
+    features: dict[str, dict[str, None]] = {}
     for group in spec.feature_groups:
         for feature, metrics in feature_metrics(spec, group, catalog().dialect(dialect)).items():
             for metric in metrics:
-                found.setdefault(metric, {})[feature] = None
-    return {metric: list(features) for metric, features in found.items()}
+                features.setdefault(metric, {})[feature] = None
+    return {metric: list(names) for metric, names in features.items()}
 
 
 def _group(
