@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from kepler_train.isolate.isolation import isolate_containers
 from kepler_train.isolate.profiling import scheduled_profiles
-from kepler_train.isolate.removal import RemoveProfile
+from kepler_train.isolate.removal import remove_profile
 
 FEATURES = ["bpf_cpu_time_ms", "bpf_page_cache_hit", "cache_miss", "cpu_cycles", "cpu_instructions"]
 POWER = [f"rapl-sysfs/{name}_power" for name in ("package", "core", "uncore", "dram")]
@@ -57,7 +57,7 @@ def main() -> None:
         node = write_frames(Path(folder), asked.windows, asked.containers)
         before, started = peak_megabytes(), time.process_time()
         file = Path(folder, "containers.parquet")
-        removal = RemoveProfile(node, scheduled_profiles(node, file, 0, {}))
+        removal = remove_profile(node, scheduled_profiles(node, file, 0, {}))
         isolate_containers(node, [file], {"Basic": FEATURES}, removal, "proportional", Path(folder))
         used = time.process_time() - started
     millions = asked.windows * asked.containers / 1e6

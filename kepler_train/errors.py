@@ -1,4 +1,4 @@
-"""What can go wrong, by who has to act: each error is one sentence and one exit code.
+"""Errors by who has to act: each is one sentence and one exit code.
 
 | exit code | who acts | retried by the operators |
 |---|---|---|
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 # A longer list of names hides the hint instead of helping.
-_LISTED = 25
+_MOST_LISTED = 25
 
 
 class KeplerTrainError(Exception):
@@ -44,7 +44,7 @@ class TryAgain(KeplerTrainError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence for a name that is not in the vocabulary, with the nearest one that is.
+    """Return the sentence for a name that is not in the vocabulary, with the nearest one that is.
 
     >>> unknown_name("feature group", "BPFonly", ["BPFOnly", "Basic"])
     "There is no feature group 'BPFonly': did you mean 'BPFOnly'? Known: BPFOnly, Basic."
@@ -53,5 +53,5 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     by_lower = {candidate.lower(): candidate for candidate in names}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     hint = f": did you mean {by_lower[close[0]]!r}?" if close else "."
-    listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else ""
+    listed = f" Known: {', '.join(names)}." if len(names) <= _MOST_LISTED else ""
     return f"There is no {kind} {name!r}{hint}{listed}"

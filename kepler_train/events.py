@@ -1,4 +1,4 @@
-"""What a person reads in a task log: one line per event, for people or, on request, as JSON."""
+"""Events in a task log: one line each, for people or, on request, as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LogFormat(StrEnum):
-    """How events are written."""
+    """The form of log lines."""
 
     HUMAN = "human"
     JSON = "json"
@@ -33,28 +33,28 @@ def use_format(chosen: LogFormat) -> None:
 
 
 def used_format() -> LogFormat:
-    """The form of lines that was chosen, for processes that this one starts."""
+    """Return the form of lines that was chosen, for processes that this one starts."""
     return _format
 
 
 def say(text: str, **fields: Any) -> None:
-    """One event on stdout; `fields` are for machines and only shown in JSON."""
+    """Log one event on stdout; `fields` are for machines and only shown in JSON."""
     _write(sys.stdout, "info", text, fields)
 
 
 def blank() -> None:
-    """Room between the parts of what a person reads; machines get none."""
+    """Print an empty line between parts for people; none in JSON."""
     if _format is LogFormat.HUMAN:
         print(flush=True)
 
 
 def warn(text: str, **fields: Any) -> None:
-    """One event that deserves a look but stops nothing."""
+    """Log one event that deserves a look but stops nothing."""
     _write(sys.stdout, "warning", text, fields)
 
 
 def fail(text: str, **fields: Any) -> None:
-    """The one sentence that ends a command, on stderr."""
+    """Log the one sentence that ends a command, on stderr."""
     _write(sys.stderr, "error", text, fields)
 
 
@@ -81,7 +81,7 @@ class Progress:
     def __init__(self, what: str, total: float, unit: str, every: float) -> None:
         self._what, self._total, self._unit, self._every = what, total, unit, every
         self._done = 0.0
-        self._started = self._spoke = time.monotonic()
+        self._started = self._reported = time.monotonic()
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
@@ -92,9 +92,9 @@ class Progress:
             self._bar.update(self._task, completed=self._done)
             return
         now = time.monotonic()
-        if now - self._spoke < self._every:
+        if now - self._reported < self._every:
             return
-        self._spoke = now
+        self._reported = now
         rate = self._done / max(now - self._started, 1e-9)
         percent = 100 * self._done / self._total if self._total else 100.0
         say(
@@ -106,7 +106,7 @@ class Progress:
 
 
 def _pace(rate: float) -> str:
-    """What is done in a second, or in a minute where that is less than one; nothing where that is too."""
+    """Format a rate as '12/s', or '30/min' below one per second. Empty when next to nothing is done."""
     if rate >= 0.95:  # not 57/min and more
         return f", {rate:,.0f}/s"
     return f", {60 * rate:.0f}/min" if 60 * rate >= 1 else ""

@@ -71,7 +71,7 @@ def _plot_rows(
     data: str, place: Path, energy_source: str, feature_group: str, metric_prefix: str, machine_id: str, schedule: str
 ) -> None:
     """Power and load of every node over time, with the phases of the schedule."""
-    from kepler_train.export.timeline import plot_timeline
+    from kepler_train.export.pictures.timeline import draw_timeline
     from kepler_train.extract.user_frame import read_user_frame
     from kepler_train.runs.pipeline import node_and_containers
 
@@ -88,20 +88,20 @@ def _plot_rows(
             node, _ = node_and_containers(samples, spec, phases, work)
             load = _main_feature(spec, node)
     with whole_file(place) as file:
-        plot_timeline(node, load, phases, file)
+        draw_timeline(node, load, phases, file)
     say(f"Wrote {place}: {len(node):,} windows of {node['node'].nunique()} node(s), {len(phases.phases)} phases.")
 
 
 def _plot_errors(pipeline: str, place: Path) -> None:
     """The held-out error of every model of a pipeline, under every protocol."""
     from kepler_train.export.database import held_out_errors
-    from kepler_train.export.estimates import plot_errors
+    from kepler_train.export.pictures.errors import draw_errors
 
     if not pipeline:
         raise UserError("Name the pipeline whose errors to draw with --pipeline-name.")
     errors = held_out_errors(model_path(pipeline))
     with whole_file(place) as file:
-        plot_errors(errors, file)
+        draw_errors(errors, file)
     say(f"Wrote {place}: the errors of {errors['model'].nunique()} models of {pipeline}.")
 
 
@@ -111,7 +111,9 @@ def _plot_estimates(
     """What one model says about rows: over time, against the load, or less what was measured."""
     from kepler_train.cli.estimate import model_of, rows_for, warn_of_rows_trained_on
     from kepler_train.estimate.estimates import by_workload, estimates, loads_of, of_nodes
-    from kepler_train.export.estimates import plot_estimate, plot_power_curve, plot_residuals
+    from kepler_train.export.pictures.estimate import draw_estimate
+    from kepler_train.export.pictures.power_curve import draw_power_curve
+    from kepler_train.export.pictures.residuals import draw_residuals
 
     if not model:
         raise UserError(f"Name the model to draw with --model: {target} shows what one model says.")
@@ -124,11 +126,11 @@ def _plot_estimates(
     warn_of_rows_trained_on(learnt, metadata, rows, found)
     with whole_file(place) as file:
         if target is Target.ESTIMATE:
-            plot_estimate(of_nodes(found), title, file)
+            draw_estimate(of_nodes(found), title, file)
         elif target is Target.CURVE:
-            plot_power_curve(found, loads_of(metadata, rows), title, file)
+            draw_power_curve(found, loads_of(metadata, rows), title, file)
         else:
-            plot_residuals(by_workload(found), title, file)
+            draw_residuals(by_workload(found), title, file)
     say(f"Wrote {place}: {len(rows):,} rows, {found['component'].nunique()} components.")
 
 

@@ -64,7 +64,7 @@ def _keys(file: Path) -> set[str] | None:
 
 
 def _is_picture(file: Path) -> bool:
-    from kepler_train.export.axes import DRAWN_BY
+    from kepler_train.export.pictures.style import DRAWN_BY
 
     content = file.read_bytes()
     return content.lstrip().startswith((b"\x89PNG", b"<?xml", b"%PDF")) and DRAWN_BY.encode() in content

@@ -1,4 +1,4 @@
-"""Estimate: what a model says about rows, with its interval and a flag for rows unlike any it was trained on."""
+"""Estimate the power of rows of a frame or a query, with intervals and a flag for rows unlike those of training."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from kepler_train.catalog import catalog
-from kepler_train.columns import CONTAINER, CONTAINER_ID, NODE, POWER, TIME, TIMESTAMP, WORKLOAD
+from kepler_train.columns import CONTAINER, CONTAINER_ID, NODE, POWER, TIME, TIMESTAMP, WORKLOAD, power_columns
 from kepler_train.errors import DataError, UserError
 from kepler_train.estimate.estimable import estimable_nodes
-from kepler_train.estimate.sharing import ContainerRows, are_containers, estimated, sharing_features, window_numbers
+from kepler_train.estimate.predict import Prediction, predict
+from kepler_train.estimate.sharing import sharing_features, window_numbers
 from kepler_train.events import warn
 from kepler_train.extract.frame_metadata import read_frame_metadata
 from kepler_train.extract.node_extraction import NodeExtraction
@@ -24,13 +24,11 @@ from kepler_train.extract.training_table import unix_seconds
 from kepler_train.extract.user_frame import read_user_frame, with_scheduled_workloads
 from kepler_train.extract.write_frames import decode_names, report_node
 from kepler_train.models import PowerModel
-from kepler_train.models.hull import Hull
 from kepler_train.models.lags import without_lag
-from kepler_train.models.metadata import ModelMetadata
+from kepler_train.models.metadata import ModelMetadata, Training
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec, read_spec
 
-# Columns that say which row it is.
 _LABELS = (TIME, NODE, CONTAINER, WORKLOAD)
 _BLOCKS = 5  # of time, where no workload is known
 
@@ -38,67 +36,71 @@ _BLOCKS = 5  # of time, where no workload is known
 def rows_of_frame(
     file: Path, metadata: ModelMetadata, machine: str, schedule: Schedule, nodes: list[str]
 ) -> pd.DataFrame:
-    """The rows of a frame, by today's names, with the power that was measured where the frame has it.
+    """Return the rows of a frame, by today's names, with measured power where the frame has it.
 
-    A schedule that has phases says which workload a row belongs to. Of the nodes that are asked for each must be there.
+    A schedule that has phases gives the workload of each row. Refuse a frame without rows of one of `nodes`.
     """
-    given = read_user_frame(file, metadata.energy_source, machine, measured=False)
+    frame = read_user_frame(file, metadata.energy_source, machine, measured=False)
     if schedule.phases:
-        given = with_scheduled_workloads(
-            given, schedule, read_frame_metadata(file) if file.suffix == ".parquet" else {}
-        )
-    rows = given.rows if given.has_containers else given.rows.drop(columns=CONTAINER)
-    if metadata.output_type == "DynPower" and given.is_of_whole_nodes():
-        rows = rows.drop(columns=given.power)
-    rows = rows.rename(columns={name: name.partition("/")[2] for name in given.power})
-    there = sorted(rows[NODE].unique())
-    if missing := sorted(set(nodes) - set(there)):
-        raise UserError(f"{file} has no rows of {', '.join(missing)}, only of {', '.join(there)}.")
-    if nodes:
-        rows = rows[rows[NODE].isin(nodes)].reset_index(drop=True)
-    return rows
+        about = read_frame_metadata(file) if file.suffix == ".parquet" else {}
+        frame = with_scheduled_workloads(frame, schedule, about)
+    rows = frame.rows if frame.has_containers else frame.rows.drop(columns=CONTAINER)
+    if metadata.output_type == "DynPower" and frame.is_of_whole_nodes():
+        rows = rows.drop(columns=frame.power)
+    rows = _by_component(rows)
+    known_nodes = sorted(rows[NODE].unique())
+    if missing := sorted(set(nodes) - set(known_nodes)):
+        raise UserError(f"{file} has no rows of {', '.join(missing)}, only of {', '.join(known_nodes)}.")
+    return rows[rows[NODE].isin(nodes)].reset_index(drop=True) if nodes else rows
 
 
-def rows_of_query(samples: Path, metadata: ModelMetadata, schedule: Schedule, asked: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
+def _by_component(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with power as `<component>_power`, whatever its source."""
+    return rows.rename(columns={name: name.partition("/")[2] for name in power_columns(rows)})
 
-    The power of a node is no measure of its containers' and is left out for them. Of nodes that were not asked for by
-    name, those that cannot serve are left out.
+
+def rows_of_query(
+    samples: Path, metadata: ModelMetadata, schedule: Schedule, options: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return the rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
+
+    Rows of containers have no measured power, since the meter measures their node. Nodes without the data that the
+    model needs are left out, unless `options` name them.
     """
     needs = {without_lag(name) for name in metadata.features} | sharing_features(metadata)
-    own = {
+    of_model = {
         "energy_sources": [metadata.energy_source],
         "feature_groups": [metadata.feature_group],
         "output_types": [metadata.output_type],
-        "thirdparty_metrics": _of_others(needs),
+        "thirdparty_metrics": _third_party(needs),
     }
-    spec: RunSpec = read_spec(own | dict(asked), "The options")
-    found: list[pd.DataFrame] = []
+    spec: RunSpec = read_spec(of_model | dict(options), "The options")
+    frames: list[pd.DataFrame] = []
     refused: list[DataError] = []
     for node, extraction in estimable_nodes(samples, spec, needs, schedule):
         try:
-            found.append(_rows(extraction, spec))
+            frames.append(_extracted_rows(extraction, spec))
         except DataError as error:
             if node in spec.nodes:
                 raise
             refused.append(error)
-    if not found and len(refused) == 1:
+    if not frames and len(refused) == 1:
         raise refused[0]
     for reason in refused:
         warn(f"{reason} It is left out.")
-    if not found:
+    if not frames:
         raise DataError(f"None of the {len(refused)} nodes of the query can be estimated: the lines above say why.")
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
-def _of_others(features: Iterable[str]) -> list[str]:
-    """Features that go by the names of other exporters' metrics."""
-    known = {feature for own in catalog().feature_sets.values() for feature in own}
+def _third_party(features: Iterable[str]) -> list[str]:
+    """Return the features that are metrics of other exporters."""
+    known = {feature for names in catalog().feature_sets.values() for feature in names}
     return sorted(name for name in features if name not in known and not catalog().of_node(name))
 
 
-def _rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd.DataFrame:
-    """The rows of one node with `<component>_power` as measured (W), or of its containers; or why there are none."""
+def _extracted_rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd.DataFrame:
+    """Return the rows of one node with measured power, or of its containers; raise the reason where it has none."""
     if isinstance(extraction, DataError):
         raise extraction
     node: pd.DataFrame = decode_names(extraction.node()).to_pandas()
@@ -106,90 +108,79 @@ def _rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd.DataFrame
     if spec.output_types == ["DynPower"]:
         containers: pd.DataFrame = pa.concat_tables(map(decode_names, extraction.containers())).to_pandas()
         return containers.merge(node[[TIME, NODE, WORKLOAD]], on=[TIME, NODE])
-    return node.rename(columns={name: name.partition("/")[2] for name in node.columns if "/" in name})
+    return _by_component(node)
 
 
 def estimates(model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame) -> pd.DataFrame:
-    """Every row with the estimated power of each component (W): `predicted`, `low`, `high`, and `measured` or NaN.
+    """Return for every row and component power (W) as `predicted`, with `low` and `high`, and as `measured`, or NaN.
 
-    ContainerRows have their share of what the model says of their node. `outside` marks rows whose features are outside
-    the hull of the training rows.
+    Containers have their share of what the model predicts for their node. `outside` marks rows whose features are
+    outside the hull of the training rows.
     """
     if rows.empty:
         raise UserError("There are no rows to estimate: name a frame or a query that has some.")
     labels = rows[[name for name in _LABELS if name in rows.columns]]
-    found = estimated(model, metadata, rows)  # refuses rows that lack what the model needs
-    outside = _outside(metadata, rows)
-    pieces = []
-    for component, own in found.items():
+    parts = []
+    for component, prediction in predict_rows(model, metadata, rows).items():
         measured = rows.get(f"{component}{POWER}")
-        pieces.append(
+        parts.append(
             labels.assign(
                 component=component,
-                **own._asdict(),
+                predicted=prediction.predicted,
+                low=prediction.low,
+                high=prediction.high,
                 measured=np.nan if measured is None else measured,
-                outside=outside.get(component, False),
+                outside=prediction.outside,
             )
         )
-    return pd.concat(pieces, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
 
 
-def _outside(metadata: ModelMetadata, rows: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
-    """Rows unlike those of training by component; of containers also those whose node does more than any did then."""
-    hulls = {name: Hull.read(content) for name, content in metadata.hull.items()}
-    outside = {component: hull.outside(rows) for component, hull in hulls.items()}
-    if are_containers(metadata, rows):
-        window, features = window_numbers(rows), {name for hull in hulls.values() for name in hull.features}
-        containers = ContainerRows({name: rows[name].to_numpy(dtype=np.float64) for name in features}, window)
-        nodes = {name: containers.added_up(name) for name in features}
-        outside = {component: outside[component] | hull.beyond(nodes)[window] for component, hull in hulls.items()}
-    return outside
+def predict_rows(model: PowerModel, metadata: Training, rows: pd.DataFrame) -> dict[str, Prediction]:
+    """Return the predictions for the rows of a frame; earlier windows are found in it, and containers of one window."""
+    features = {str(name): rows[name] for name in rows.columns} | model.columns_of(rows)
+    return predict(model, metadata, features, window_numbers(rows) if CONTAINER in rows.columns else None)
 
 
-def estimate_table(found: pd.DataFrame) -> pd.DataFrame:
-    """A row per row: `<component>_power` with `_low` and `_high` (W), and `outside`."""
-    labels = [name for name in _LABELS if name in found.columns and (found[name] != "").any()]
-    parts = []
-    for component, rows in found.groupby("component", sort=False):
-        columns = {
-            "predicted": f"{component}{POWER}",
-            "low": f"{component}{POWER}_low",
-            "high": f"{component}{POWER}_high",
-        }
-        parts.append(rows.reset_index(drop=True)[list(columns)].rename(columns=columns))
-    first = found[found["component"] == found["component"].iloc[0]].reset_index(drop=True)
-    outside = np.logical_or.reduce([rows["outside"].to_numpy() for _, rows in found.groupby("component", sort=False)])
-    table = pd.concat([first[labels], *parts], axis=1).assign(outside=outside)
+def estimate_table(estimated: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per row: `<component>_power` with `_low` and `_high` (W), and `outside`."""
+    labels = [name for name in _LABELS if name in estimated.columns and (estimated[name] != "").any()]
+    by_component = {str(name): rows.reset_index(drop=True) for name, rows in estimated.groupby("component", sort=False)}
+    table = next(iter(by_component.values()))[labels]
+    for component, rows in by_component.items():
+        power = f"{component}{POWER}"
+        table = table.assign(
+            **{power: rows["predicted"], f"{power}_low": rows["low"], f"{power}_high": rows["high"]},
+        )
+    table["outside"] = np.logical_or.reduce([rows["outside"].to_numpy() for rows in by_component.values()])
     table[TIME] = unix_seconds(table[TIME])
-    named: pd.DataFrame = table.rename(columns={TIME: TIMESTAMP, CONTAINER: CONTAINER_ID})
-    return named
+    return table.rename(columns={TIME: TIMESTAMP, CONTAINER: CONTAINER_ID})
 
 
-def of_nodes(found: pd.DataFrame) -> pd.DataFrame:
-    """Estimates of nodes: those of the containers of a window together."""
-    if CONTAINER not in found.columns:
-        return found
-    watts = ["predicted", "low", "high", "measured"]
-    how = dict.fromkeys(watts, "sum") | {WORKLOAD: "first", "outside": "any"}
-    by = found.groupby(["component", TIME, NODE], sort=False)
+def of_nodes(estimated: pd.DataFrame) -> pd.DataFrame:
+    """Return the estimates of nodes: those of the containers of a window together."""
+    if CONTAINER not in estimated.columns:
+        return estimated
+    aggregation = dict.fromkeys(("predicted", "low", "high", "measured"), "sum") | {WORKLOAD: "first", "outside": "any"}
+    by = estimated.groupby(["component", TIME, NODE], sort=False)
     measured = by["measured"].sum().where(by["measured"].count() == by.size())  # of all containers, or of none
-    return by.agg(how).assign(measured=measured).reset_index()
+    return by.agg(aggregation).assign(measured=measured).reset_index()
 
 
 def loads_of(metadata: ModelMetadata, rows: pd.DataFrame) -> dict[str, pd.Series[float]]:
-    """For each component the feature that its training took for its load, or the first where that is not there."""
+    """Return for each component its main feature in training, or the model's first one where rows lack that."""
     first = without_lag(metadata.features[0])
     main = {component: without_lag(name) for component, name in metadata.main_features.items()}
     return {component: rows[name if name in rows.columns else first] for component, name in main.items()}
 
 
-def by_workload(found: pd.DataFrame) -> pd.DataFrame:
-    """Estimates of rows that belong to a workload; where none does, blocks of time stand for workloads."""
-    return pd.concat([workloads_or_blocks(own, _BLOCKS) for _, own in found.groupby("component", sort=False)])
+def by_workload(estimated: pd.DataFrame) -> pd.DataFrame:
+    """Return the estimates of rows that belong to a workload; where none does, with blocks of time as workloads."""
+    return pd.concat([workloads_or_blocks(rows, _BLOCKS) for _, rows in estimated.groupby("component", sort=False)])
 
 
 def rows_trained_on(metadata: ModelMetadata, rows: pd.DataFrame) -> int:
-    """How many rows are of the time that a model was trained on: what it errs by there is not what it errs by."""
+    """Return how many rows lie in the time of training: errors there say nothing about other rows."""
     if len(metadata.window) != 2:
         return 0
     start, end = map(pd.Timestamp, metadata.window)

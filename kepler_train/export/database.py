@@ -11,7 +11,6 @@ import pandas as pd
 
 from kepler_train.errors import UserError
 from kepler_train.export.layout import pickle_model
-from kepler_train.model_key import ModelKey
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA
@@ -57,10 +56,9 @@ def held_out_errors(pipeline: Path) -> pd.DataFrame:
     rows = []
     for file in sorted(pipeline.glob(f"*/*/*/*/{METADATA}")):
         metadata = read_metadata(file.parent)
-        model = ModelKey(metadata.energy_source, metadata.output_type, metadata.feature_group, metadata.trainer)
         for protocol, components in metadata.figures.items():
             rows += [
-                {"model": str(model), "component": component, "protocol": protocol, "mae": figures.mae}
+                {"model": str(metadata.key), "component": component, "protocol": protocol, "mae": figures.mae}
                 for component, figures in components.items()
             ]
     if not rows:

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
-from kepler_train.export.pictures import error_map_name, power_curve_name
+from kepler_train.export.pictures import TablePictures
 from kepler_train.model_key import Family, error_table, table_name
 from kepler_train.models.files import DETAILS, METADATA
 
@@ -79,7 +79,7 @@ class Overview:
         )
         environment.filters |= {"plain": _plain, "minute": _minute}
         return environment.get_template("pipeline.md").render(
-            about=self, home=f"{up}/{self.home}", error_map=error_map_name, power_curve=power_curve_name
+            about=self, home=f"{up}/{self.home}", pictures=TablePictures
         )
 
 

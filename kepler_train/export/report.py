@@ -10,7 +10,7 @@ from kepler_train import __version__
 from kepler_train.columns import meter_of
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.protocols import FORWARD, Protocol
-from kepler_train.export.pictures import PLOT, error_map_name, pictured, power_curve_name
+from kepler_train.export.pictures import PLOT, pictured
 from kepler_train.export.standings import Standing, Table, best_models, in_groups, tables
 from kepler_train.isolate.outcome import Isolation
 from kepler_train.model_key import ModelKey
@@ -57,7 +57,7 @@ def write_report(file: Path, spec: RunSpec, evaluation: Evaluation, isolation: I
         forward=round(100 * (1 - FORWARD)),
         shown=_SHOWN,
         plot=PLOT,
-        pictures=[(table, error_map_name(table), power_curve_name(table)) for table in pictured(evaluation)],
+        pictures=pictured(evaluation),
         version=__version__,
         Protocol=Protocol,
     )

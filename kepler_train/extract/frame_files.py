@@ -26,8 +26,3 @@ def read_node_rows(extracted: Path) -> pd.DataFrame:
         names = ", ".join(meter_of(name) for name in partly)
         warn(f"Not every node measures {names}: nothing is learnt of them.")
     return rows.drop(columns=partly)
-
-
-def container_files(extracted: Path) -> list[Path]:
-    """Return the files of container rows."""
-    return files_of(extracted, CONTAINERS_FILE)

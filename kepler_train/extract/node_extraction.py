@@ -24,7 +24,7 @@ from kepler_train.extract.increments import add_gains, covered_seconds
 from kepler_train.extract.meter_lag import UNKNOWN_LAG, MeterLag, estimate_lag, shift_counter
 from kepler_train.extract.row_tables import container_rows, node_rows
 from kepler_train.extract.smooth import Smoothing
-from kepler_train.extract.timing import MeterTiming, Timing
+from kepler_train.extract.timing import MeterTiming
 from kepler_train.extract.timing_without_meter import WorkTiming
 from kepler_train.extract.windows import make_windows, steps_at_once
 from kepler_train.extract.workloads import label_windows, phases_of
@@ -241,7 +241,9 @@ class NodeExtraction:
         self._complete &= self.windows.sum_steps(covered) >= _MIN_COVERAGE * self.windows.seconds
 
 
-def _timing(name: str, meters: list[Meter], features: list[Feature], dialect: Dialect, spec: RunSpec) -> Timing:
+def _timing(
+    name: str, meters: list[Meter], features: list[Feature], dialect: Dialect, spec: RunSpec
+) -> MeterTiming | WorkTiming:
     if meters:
         return MeterTiming(name, meters, dialect.refresh_seconds)
     return WorkTiming(name, features, catalog().group(spec.feature_groups[0]).main, dialect.refresh_seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -16,21 +15,6 @@ from kepler_train.samples.meters import Meter
 from kepler_train.samples.parquet import Series
 from kepler_train.validate.clock import ClockStep, steps_by_energy
 from kepler_train.validate.refresh import refresh_of
-
-
-class Timing(Protocol):
-    """The clock of a node and what its windows are made by."""
-
-    clock: Clock
-
-    def reads(self, work: Mapping[str, Floats], /) -> tuple[float | None, Bools]:
-        """Return how often the exporter reads its counters (s), and the steps in which any of them moved.
-
-        `work` is what all containers gained in every step, by feature.
-        """
-
-    def disturbed(self, windows: ScrapeWindows) -> Bools:
-        """Return the windows that do not hold what was done in their seconds."""
 
 
 class MeterTiming:
@@ -48,7 +32,7 @@ class MeterTiming:
         self._habit = habit
 
     def reads(self, _: Mapping[str, Floats], /) -> tuple[float | None, Bools]:
-        """Return refresh (s) and moving steps of the energy counters."""
+        """Return how often the exporter reads its counters (s), and the steps in which any energy counter moved."""
         return refresh_and_moves(self.clock, self._counters, self._habit)
 
     def disturbed(self, windows: ScrapeWindows) -> Bools:

@@ -48,7 +48,10 @@ class WorkTiming:
         self._restarts = _restarts(self.clock, groups)
 
     def reads(self, work: Mapping[str, Floats], /) -> tuple[float | None, Bools]:
-        """Return refresh (s) and moving steps of the work of all containers, each feature in units of its mean."""
+        """Return how often the exporter reads its counters (s), and the steps in which any of them moved.
+
+        `work` is what all containers gained in every step, by feature; each counts in units of its mean.
+        """
         kepler_work = (gains for name, gains in work.items() if name in self._kepler_features and gains.any())
         counters = [Series({}, self.clock.times, running_total(gains / gains.mean())) for gains in kepler_work]
         refresh, moved = refresh_and_moves(self.clock, counters, self._habit)

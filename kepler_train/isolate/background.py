@@ -27,7 +27,7 @@ from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.models import PowerModel, load_model
 from kepler_train.models.files import METADATA
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Store
+from kepler_train.workspace import FileStore
 
 PROFILE, MODELS = "profile.json", "abs_models"
 
@@ -79,7 +79,7 @@ def pass_on_profile(isolated: Path, folder: Path) -> None:
         shutil.copyfile(isolated / PROFILE, folder / PROFILE)
 
 
-def promote_profile(content: bytes, store: Store, node_type: int) -> BackgroundProfile:
+def promote_profile(content: bytes, store: FileStore, node_type: int) -> BackgroundProfile:
     """Merge the profile of a run into that of its node type in a workspace, and return the result."""
     key = f"{PROFILES}/{profile_name(node_type)}"
     fresh = merged = parse_profile(content, "The run's own profile", node_type)

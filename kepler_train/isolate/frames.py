@@ -11,7 +11,7 @@ from kepler_train.columns import NODE, meter_of, power_columns
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
 from kepler_train.extract.feature_groups import columns_of_group
-from kepler_train.extract.frame_files import container_files, read_node_rows
+from kepler_train.extract.frame_files import CONTAINERS_FILE, read_node_rows
 from kepler_train.isolate.attribution import check_rule
 from kepler_train.isolate.background import PROFILE, KnownBackground
 from kepler_train.isolate.clipping import Removed
@@ -24,10 +24,10 @@ from kepler_train.isolate.outcome import ISOLATION, Isolation, outcome_of
 from kepler_train.isolate.preprocessed import write_preprocessed_data
 from kepler_train.isolate.profile import BackgroundProfile
 from kepler_train.isolate.profiling import scheduled_profiles
-from kepler_train.isolate.removal import Removal, RemoveConstant, RemovePredicted, RemoveProfile
+from kepler_train.isolate.removal import Removal, remove_constant, remove_predicted, remove_profile
 from kepler_train.machine.by_node import common_machine, read_machines
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Figures
+from kepler_train.workspace import Figures, files_of
 
 
 def isolate_frames(
@@ -50,7 +50,7 @@ def _isolate_rows(
         say("isolate: the run has no DynPower, which alone needs dynamic power.")
         return _write(Isolation(asked=spec.isolator, isolator="none", why="no DynPower", attribution=""), out)
     check_rule(spec.attribution)
-    node, containers = _requested_rows(read_node_rows(extracted), spec), container_files(extracted)
+    node, containers = _requested_rows(read_node_rows(extracted), spec), files_of(extracted, CONTAINERS_FILE)
     groups = features or {
         group: columns_of_group(node, group, spec.thirdparty_metrics) for group in spec.feature_groups
     }
@@ -88,26 +88,26 @@ def _choose(
     """Return the isolator; keep the profile of the run's own idle time, of several nodes the longest, for `publish`."""
     machine_specs = read_machines(extracted)
     machines = {str(name): common_machine(machine_specs, [str(name)]) for name in node[NODE].unique()}
-    own: dict[str, BackgroundProfile] = {}
+    scheduled: dict[str, BackgroundProfile] = {}
     if spec.isolator in MAY_USE_PROFILE:
-        own = scheduled_profiles(node, containers, spec.node_type, machines)
-    if own:
-        longest = max(own.values(), key=lambda profile: profile.seconds)
+        scheduled = scheduled_profiles(node, containers, spec.node_type, machines)
+    if scheduled:
+        longest = max(scheduled.values(), key=lambda profile: profile.seconds)
         (out / PROFILE).write_text(longest.model_dump_json(indent=1), encoding="utf-8")
-    return choose(spec.isolator, node, features, known.profiles, own, spec.node_type, machines)
+    return choose(spec.isolator, node, features, known.profiles, scheduled, spec.node_type, machines)
 
 
 def _removal(
     choice: Choice, node: pd.DataFrame, containers: Sequence[Path], spec: RunSpec, known: KnownBackground
 ) -> Removal:
     if choice.isolator == "profile":
-        return RemoveProfile(node, choice.profiles)
+        return remove_profile(node, choice.profiles)
     if choice.isolator == "trainer":
         hints = Hints(spec.target_hints, spec.bg_hints)
         hints.check(container_names(containers))
         _check_models(node, spec, known)
-        return RemovePredicted(node, hints, {group: known.predict(group) for group in spec.feature_groups})
-    return RemoveConstant(node, choice.isolator)
+        return remove_predicted(node, hints, {group: known.predict(group) for group in spec.feature_groups})
+    return remove_constant(node, choice.isolator)
 
 
 def _check_models(node: pd.DataFrame, spec: RunSpec, known: KnownBackground) -> None:

@@ -61,12 +61,12 @@ class Usage:
 
     everyone: dict[str, Floats]
     background: dict[str, Floats]
-    kept: dict[str, Floats]  # 0 to 1
+    kept_share: dict[str, Floats]  # 0 to 1
 
     def beyond(self, feature: str) -> Floats:
         """Return the work that is left when the background's is removed."""
         background = self.background[feature]
-        return self.everyone[feature] - background + background * self.kept[feature]
+        return self.everyone[feature] - background + background * self.kept_share[feature]
 
 
 def isolated_node_file(group: str) -> str:
@@ -130,18 +130,18 @@ def _usage(containers: Sequence[Path], windows: WindowIndex, rows: int, features
             everyone[name] += np.bincount(batch.rows, values, rows)
             if of_background.any():
                 background[name] += np.bincount(batch.rows[of_background], values[of_background], rows)
-    kept = {}
+    kept_share = {}
     for name, work in background.items():
         excess = np.maximum(work - removal.allowance(name), 0.0)
-        kept[name] = np.divide(excess, work, out=np.zeros(rows), where=work > 0)
-    return Usage(everyone, background, kept)
+        kept_share[name] = np.divide(excess, work, out=np.zeros(rows), where=work > 0)
+    return Usage(everyone, background, kept_share)
 
 
 def _isolated(
     node: pd.DataFrame, group: str, features: list[str], usage: Usage, removal: Removal, rule: str
 ) -> Isolated:
     background = pd.DataFrame({name: usage.background.get(name, node[name]) for name in features})
-    watts, removed = subtract_background(node, removal.background_power(group, background), removal.deviation())
+    watts, removed = subtract_background(node, removal.background_power(group, background), removal.deviation)
     work = {name: usage.beyond(name) for name in features if name in usage.everyone}
     rows = pd.DataFrame(
         {name: node[name] for name in (TIME, NODE, WORKLOAD)}
@@ -161,10 +161,12 @@ def _beyond_background(batch: Batch, usage: Usage, removal: Removal) -> Batch:
     if not of_background.any():
         return batch
     features = {
-        name: values * np.where(of_background, usage.kept[name][batch.rows], 1.0) if name in usage.kept else values
+        name: values * np.where(of_background, usage.kept_share[name][batch.rows], 1.0)
+        if name in usage.kept_share
+        else values
         for name, values in batch.features.items()
     }
-    left = ~of_background | np.any([features[name] > 0 for name in usage.kept], axis=0)
+    left = ~of_background | np.any([features[name] > 0 for name in usage.kept_share], axis=0)
     features = {name: values[left] for name, values in features.items()}
     return replace(batch, rows=batch.rows[left], codes=batch.codes[left], features=features)
 

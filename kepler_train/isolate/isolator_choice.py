@@ -33,13 +33,13 @@ def choose(
     node: pd.DataFrame,
     features: list[str],
     stored: Mapping[str, BackgroundProfile],
-    own: Mapping[str, BackgroundProfile],
+    scheduled: Mapping[str, BackgroundProfile],
     node_type: int,
     machines: Mapping[str, MachineSpec | None],
 ) -> Choice:
     """Return the isolator for node rows, of which `features` are used.
 
-    `stored` are profiles by node, or of any node; `own` are those made of the rows themselves.
+    `stored` are profiles by node, or of any node; `scheduled` are those made of idle phases among the rows.
     """
     if requested not in MAY_USE_PROFILE:
         return Choice(requested, "it was asked for", {})
@@ -54,9 +54,9 @@ def choose(
         if requested == "profile":
             raise UserError(f"The stored profile cannot be used: {misfit}; {_MAKE_ONE}, or choose another isolator.")
         reason = f"the stored profile cannot be used: {misfit}"
-    if own:
-        parts = (f"{profile.seconds:g} s on {name}" for name, profile in own.items())
-        return Choice("profile", f"{reason}, but the schedule has idle phases of {', '.join(parts)}", own)
+    if scheduled:
+        parts = (f"{profile.seconds:g} s on {name}" for name, profile in scheduled.items())
+        return Choice("profile", f"{reason}, but the schedule has idle phases of {', '.join(parts)}", scheduled)
     reason += f", and no schedule has {IDLE_SECONDS:g} s of idle on {' and '.join(nodes)}"
     if requested == "profile":
         raise UserError(

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import Matrix, Vector
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # How far beyond the training rows is still inside, as a share of a feature's range: rates are never exactly repeated.
 TOLERANCE = 0.01
@@ -46,9 +48,9 @@ class Hull:
         low, high = (np.concatenate(ends) for ends in zip(*ranges, strict=True))
         return cls(features, scale, low, high)
 
-    def outside(self, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def outside(self, rows: pd.DataFrame | Mapping[str, Vector]) -> npt.NDArray[np.bool_]:
         """Return which rows are more than `TOLERANCE` beyond the training rows in any direction, or not finite."""
-        X = rows[self.features].to_numpy(dtype=np.float64)
+        X = np.column_stack([np.asarray(rows[name], dtype=np.float64) for name in self.features])
         inside, start = np.ones(len(X), dtype=bool), 0
         with np.errstate(over="ignore", invalid="ignore"):  # infinity is outside too
             for block in _projections(X / self.scale):

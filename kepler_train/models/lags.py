@@ -6,10 +6,13 @@ Meters and counters are not read at the same moment, so power lags work, or work
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+
+if TYPE_CHECKING:  # the names of columns are asked for where pandas is not needed
+    import pandas as pd
 
 MARK = "@-"
 # Windows further apart than this many times the usual distance have a gap between them.
@@ -48,6 +51,8 @@ def with_lags(frame: pd.DataFrame, features: Sequence[str], lags: int) -> pd.Dat
 
 def _previous_rows(frame: pd.DataFrame) -> npt.NDArray[np.intp]:
     """Return for each row the position of the window right before it; its own position where there is none."""
+    import pandas as pd
+
     previous = np.arange(len(frame))
     if len(frame) < 2 or not {"time", "node"} <= set(frame.columns):
         return previous

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from kepler_train.model_key import ModelKey
 from kepler_train.models.component import ModelClass
 from kepler_train.records import Record
 
@@ -157,6 +158,11 @@ class ModelMetadata(Training, Identity):
     mape: float | None = None
     figures: ByProtocol = {}
     trivial: dict[str, dict[str, dict[str, TrivialFigures]]] = {}  # by trivial model, protocol and component
+
+    @property
+    def key(self) -> ModelKey:
+        """Which model of a run it is."""
+        return ModelKey(self.energy_source, self.output_type, self.feature_group, self.trainer)
 
     def judged(self, mae: float, mape: float | None, figures: ByProtocol, **more: Any) -> ModelMetadata:
         """Return the metadata with the errors of the model, those in blocks of time also one by one."""

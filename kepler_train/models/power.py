@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from kepler_train.errors import DataError, UserError
 from kepler_train.model_key import model_name
@@ -70,18 +71,18 @@ class PowerModel:
             columns |= {name: lagged[name].to_numpy(dtype=np.float64) for name in absent}
         return {feature: columns[feature] for feature in self.features}
 
-    def numbers(self, frame: pd.DataFrame, name: str) -> Vector:
+    def numbers(self, frame: pd.DataFrame | Mapping[str, npt.ArrayLike], name: str) -> Vector:
         """Return a column that the model needs; refuse one that is missing or not finite in some row."""
-        if name not in frame.columns:
-            missing = [feature for feature in self.features if "@" not in feature and feature not in frame.columns]
+        if name not in frame:
+            missing = [feature for feature in self.features if "@" not in feature and feature not in frame]
             raise UserError(f"The model {self.name} needs {', '.join(missing or [name])}, which the data do not have.")
         try:
-            numbers: Vector = frame[name].to_numpy(dtype=np.float64)
+            numbers: Vector = np.atleast_1d(np.asarray(frame[name], dtype=np.float64))
         except (ValueError, TypeError) as error:
             raise UserError(f"The column {name} has something else than numbers: {error}.") from None
         if unknown := int(np.sum(~np.isfinite(numbers))):
             raise DataError(
-                f"{unknown} of {len(frame)} rows have no finite value of {name}, which the model {self.name} needs:"
+                f"{unknown} of {len(numbers)} rows have no finite value of {name}, which the model {self.name} needs:"
                 " leave them out."
             )
         return numbers

@@ -17,10 +17,10 @@ from kepler_train.models import load_model
 from kepler_train.models.files import METADATA
 from kepler_train.publish.fetch import fetch_models
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Store
+from kepler_train.workspace import FileStore
 
 
-def keep_known(spec: RunSpec, store: Store, models: str, folder: Path) -> None:
+def keep_known(spec: RunSpec, store: FileStore, models: str, folder: Path) -> None:
     """Keep in a folder what a spec needs of the profiles of a workspace and of the models at an address."""
     if "DynPower" not in spec.output_types:
         return

@@ -17,7 +17,7 @@ from kepler_train.publish.target import open_target
 from kepler_train.publish.version import window_end_of
 from kepler_train.spec import RunSpec
 from kepler_train.train.previous import BEST
-from kepler_train.workspace import Store, open_store
+from kepler_train.workspace import FileStore, open_store
 
 
 def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
@@ -60,7 +60,7 @@ def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:
             shutil.copytree(Path(scratch, home, model), folder / BEST / model)
 
 
-def _wanted(spec: RunSpec, store: Store, home: str) -> Iterator[str]:
+def _wanted(spec: RunSpec, store: FileStore, home: str) -> Iterator[str]:
     """Yield the models to copy, from the tables of the pipeline, which are sorted by error."""
     for source in spec.energy_sources:
         for output_type in spec.output_types:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from kepler_train.events import say
 from kepler_train.export.overview import COLUMNS, read_overview
 from kepler_train.publish.target import Target, open_target
-from kepler_train.workspace import Store, open_store
+from kepler_train.workspace import FileStore, open_store
 
 README, PAGES = "README.md", ".doc"
 BEGIN, END = "<!-- kepler-train: pipelines -->", "<!-- kepler-train: end of pipelines -->"
@@ -33,7 +33,7 @@ def list_pipeline(uri: str, pipeline: str) -> None:
     _keep(store, README, lambda before: _readme(store, before))
 
 
-def _keep(store: Store, key: str, content: Callable[[str | None], str | None]) -> None:
+def _keep(store: FileStore, key: str, content: Callable[[str | None], str | None]) -> None:
     """Write a file until it holds what it should; None leaves it as it is."""
     for _ in range(_TRIES):
         before = _text(store.read(key))
@@ -47,7 +47,7 @@ def _text(content: bytes | None) -> str | None:
     return None if content is None else content.decode("utf-8", _AS_THEY_ARE)
 
 
-def _page(store: Store, target: Target, pipeline: str, page: str, before: str | None) -> str | None:
+def _page(store: FileStore, target: Target, pipeline: str, page: str, before: str | None) -> str | None:
     """Return the page of a pipeline; its first line is a comment with its row."""
     if before is not None and not before.startswith(_PAGE):
         say(f"{target.uri}/{page} was not written by kepler-train and is left as it is; nor is {pipeline} listed.")
@@ -57,7 +57,7 @@ def _page(store: Store, target: Target, pipeline: str, page: str, before: str | 
     return f"{_PAGE}{about.row(page)}{_PAGE_END}\n{about.page('..')}" if about else None
 
 
-def _readme(store: Store, before: str | None) -> str | None:
+def _readme(store: FileStore, before: str | None) -> str | None:
     """Return the list with the rows of all pages, inside the text around it."""
     head, begin, rest = (f"{_TITLE}{BEGIN}{END}\n" if before is None else before).partition(BEGIN)
     _, end, tail = rest.partition(END)

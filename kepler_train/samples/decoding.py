@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kepler_train.arrays import Floats
 from kepler_train.errors import DataError
 from kepler_train.samples import strict_json
 from kepler_train.samples.labels import METRIC_NAME, Labels
@@ -19,7 +20,6 @@ from kepler_train.samples.strict_json import Truncated
 
 __all__ = ["Answer", "Cut", "DecodedSeries", "Truncated", "decode_answer", "decode_series", "in_order", "parts_of"]
 
-Floats = npt.NDArray[np.float64]
 
 # The years that a calendar has, 0001 to 9999 (Unix s); what lies outside is no time of a scrape.
 _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799

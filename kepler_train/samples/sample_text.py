@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import csv
 
-Floats = npt.NDArray[np.float64]
+from kepler_train.arrays import Floats
 
 _FIRST_TWO = re.compile(
     rb'("values"_:_\[_\[_)[0-9.eE+-]+(_,_")[^"\\]*(("_\])_,_\[_)'.replace(b"_", rb"[ \t\r\n]*"),

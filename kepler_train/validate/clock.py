@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kepler_train.arrays import Floats
 from kepler_train.samples.parquet import LATE, Series
-from kepler_train.validate.timing import Floats
 
 # A phase is the median of up to this many scrapes, and of no fewer than that: a step nearer to the edge is not seen.
 _MANY, _FEW = 20, 5

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kepler_train.arrays import Floats
 from kepler_train.catalog import catalog
 from kepler_train.samples.meters import Meter
 from kepler_train.samples.schedule import Schedule
 from kepler_train.validate.clock import ClockStep, steps_by_energy
 from kepler_train.validate.phases import PhaseSamples, phase_samples
 from kepler_train.validate.power import MeterHealth, meter_health, parts_above_whole
-from kepler_train.validate.timing import Floats, Gaps, Window, find_gaps, scrape_interval, scrape_times
+from kepler_train.validate.timing import Gaps, Window, find_gaps, scrape_interval, scrape_times
 
 # Rates need two scrapes, and a rate alone says nothing about how power follows load.
 FEWEST_INTERVALS = 3

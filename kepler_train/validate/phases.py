@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kepler_train.arrays import Floats
 from kepler_train.samples.parquet import LATE
 from kepler_train.samples.schedule import Schedule
-from kepler_train.validate.timing import Floats
 
 # The power of one interval may be off by what the refresh of the meter is out of step; the mean of three hardly is.
 ENOUGH = 3

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kepler_train.arrays import Floats
 from kepler_train.samples.meters import Meter
 from kepler_train.samples.parquet import LATE, Series
 from kepler_train.validate.refresh import Refresh, refresh_of
-from kepler_train.validate.timing import Floats
 
 # Most that one socket's meter can show (W). The largest server processors draw 500 W, and up to twice that for moments.
 MOST_OF_SOCKET = 1000.0

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kepler_train.arrays import Floats
 from kepler_train.samples.parquet import LATE, Series
-from kepler_train.validate.timing import Floats, scrape_times
+from kepler_train.validate.timing import scrape_times
 
 # Changes up to this many times the usual are apart by chance of phase; longer ones are a counter that stood still.
 _USUAL = 2.5

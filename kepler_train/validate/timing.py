@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from kepler_train.arrays import Floats
 from kepler_train.samples.parquet import LATE, Series
 
-Floats = npt.NDArray[np.float64]
 Window = tuple[float, float]  # Unix s
 
 

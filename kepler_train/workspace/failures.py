@@ -1,6 +1,6 @@
-"""Why a part of a step could not be done, kept where its result would be, for the step that reports on all parts.
+"""Why a part of a step failed, kept where its result would be, for the step that reports on all parts.
 
-A result takes its place: a part that was done has none.
+A result replaces it: a part that succeeded has none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Failure(BaseModel):
 
 @contextmanager
 def noting_failure(run: Run, step: str, part: str, spec: RunSpec) -> Iterator[None]:
-    """Keep the reason for which the work on a part of a step fails."""
+    """Keep the reason when the work on a part of a step fails."""
     try:
         yield
     except Exception as error:
@@ -36,9 +36,9 @@ def noting_failure(run: Run, step: str, part: str, spec: RunSpec) -> Iterator[No
         raise
 
 
-def failures(run: Run, step: str, parts: Iterable[str], spec: RunSpec) -> dict[str, str]:
-    """Why parts of a step could not be done by this spec, where that is known."""
-    found = {}
+def failure_reasons(run: Run, step: str, parts: Iterable[str], spec: RunSpec) -> dict[str, str]:
+    """Return why parts of a step failed by this spec, for those whose reason was kept."""
+    reasons = {}
     for part in parts:
         content = run.store.read(f"{run.folder(step, part)}/{FAILURE}")
         try:
@@ -46,8 +46,8 @@ def failures(run: Run, step: str, parts: Iterable[str], spec: RunSpec) -> dict[s
         except ValidationError:
             continue
         if failure.spec_digest == spec.digest():
-            found[part] = failure.reason
-    return found
+            reasons[part] = failure.reason
+    return reasons
 
 
 def _reason(error: Exception) -> str:

@@ -25,7 +25,7 @@ class FolderStore:
         self.uri = str(root)
 
     def read(self, key: str) -> bytes | None:
-        """The content of a small file, or None when it is not there."""
+        """Return the content of a small file, or None when it does not exist."""
         try:
             return (self.root / key).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +70,7 @@ class FolderStore:
                 beside.replace(path)
 
     def download(self, key: str, folder: Path) -> Path:
-        """A second name of the file: what it reads stays the same when the first is given to another file."""
+        """Link the file into `folder` and return `<folder>/<key>`: its content stays when the key is written anew."""
         source, target = self.root / key, folder / key
         if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -81,24 +81,24 @@ class FolderStore:
         return target
 
     def sizes(self, prefix: str) -> dict[str, int]:
-        """Every key below the folder `prefix` with its size (bytes)."""
-        found: dict[str, int] = {}
+        """Return every key below the folder `prefix` with its size (bytes)."""
+        sizes: dict[str, int] = {}
         for folder, _, names in os.walk(self.root / prefix):
             for name in names:
                 path = Path(folder, name)
                 with suppress(FileNotFoundError):  # removed by another process while we look
-                    found[path.relative_to(self.root).as_posix()] = path.stat().st_size
-        return found
+                    sizes[path.relative_to(self.root).as_posix()] = path.stat().st_size
+        return sizes
 
     def delete(self, key: str) -> None:
-        """Remove a file; it need not be there."""
+        """Remove a file if it exists."""
         path = self.root / key
         with self._writing(path.parent):
             path.unlink(missing_ok=True)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder on the same file system."""
+        """Yield a folder on the same file system, removed afterwards."""
         home = self.root / _SCRATCH
         with ExitStack() as stack:
             with self._writing(self.root):
@@ -111,7 +111,7 @@ class FolderStore:
         try:
             yield
         except OSError as error:
-            what = error.strerror or error
+            reason = error.strerror or error
             raise UserError(
-                f"The folder {folder} cannot be written: {what}. Choose another, or change its owner."
+                f"The folder {folder} cannot be written: {reason}. Choose another, or change its owner."
             ) from None

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from kepler_train.errors import UserError
 from kepler_train.spec import NAME_PATTERN
 from kepler_train.workspace.manifest import MANIFEST, Manifest
-from kepler_train.workspace.stores import Store
+from kepler_train.workspace.stores import FileStore
 
 # What Airflow allows in a run id, and a folder name can hold; never only dots.
 _RUN_ID = re.compile(r"(?!\.+$)[A-Za-z0-9_.~:+-]{1,250}")
@@ -20,13 +20,13 @@ _RUN_ID = re.compile(r"(?!\.+$)[A-Za-z0-9_.~:+-]{1,250}")
 class Run:
     """One run of one pipeline in a store."""
 
-    store: Store
+    store: FileStore
     pipeline: str
     run_id: str
 
     @classmethod
-    def named(cls, store: Store, name: str) -> Run:
-        """The run of the name `<pipeline>/<run id>`."""
+    def named(cls, store: FileStore, name: str) -> Run:
+        """Return the run of the name `<pipeline>/<run id>`."""
         pipeline, slash, run_id = name.partition("/")
         if not slash or not re.fullmatch(NAME_PATTERN, pipeline) or not _RUN_ID.fullmatch(run_id):
             raise UserError(
@@ -37,30 +37,30 @@ class Run:
 
     @property
     def name(self) -> str:
-        """`<pipeline>/<run id>`."""
+        """Return `<pipeline>/<run id>`."""
         return f"{self.pipeline}/{self.run_id}"
 
     def folder(self, step: str, part: str = "") -> str:
-        """The key of a step's folder; a part is one of several pieces of the step's work."""
+        """Return the key of a step's folder; a part is one of several pieces of the step's work."""
         return f"runs/{self.pipeline}/{self.run_id}/{step}" + (f"/{part}" if part else "")
 
     def manifest(self, step: str, part: str = "") -> Manifest | None:
-        """What a step left when it was done, or None."""
+        """Return the manifest of a finished step, or None."""
         key = f"{self.folder(step, part)}/{MANIFEST}"
         content = self.store.read(key)
         return None if content is None else Manifest.read(content, f"{self.store.uri}/{key}")
 
 
 def part_of(name: str) -> str:
-    """A name of any characters as a part of a step: one folder, called by the name where that can be."""
+    """Return a name of any characters as the part of a step: the name of one folder, quoted where needed."""
     return quote(name, ":", errors="surrogatepass") if name.strip(".") else name.replace(".", "%2E")
 
 
 def name_of(part: str) -> str:
-    """The name that a part was made of."""
+    """Return the name that `part_of` quoted."""
     return unquote(part, errors="surrogatepass")
 
 
 def files_of(folder: Path, name: str) -> list[Path]:
-    """The files of a name that a step left: one, or that of each part."""
+    """Return the files of a name that a step wrote: one, or that of each part."""
     return [folder / name] if (folder / name).exists() else sorted(folder.glob(f"*/{name}"))

@@ -1,4 +1,4 @@
-"""The record that makes a step's files a result: without it there is none."""
+"""The manifest that makes a step's files a result: files without one are none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANIFEST = "manifest.json"
 
 
 class FileRecord(BaseModel):
-    """A file by its path within the step's folder, with what proves that it is unchanged."""
+    """A file by its path within the step's folder, with size and check sum."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -53,7 +53,7 @@ class Manifest(BaseModel):
 
     @classmethod
     def read(cls, content: bytes, where: str) -> Manifest:
-        """A manifest from its file; one that cannot be read is said to be so."""
+        """Return the manifest in a file, or refuse the file in one sentence."""
         try:
             return cls.model_validate_json(content)
         except ValidationError:
@@ -61,5 +61,5 @@ class Manifest(BaseModel):
 
 
 def record_of(path: Path, base: Path) -> FileRecord:
-    """The record of a file below `base`."""
+    """Return the record of a file below `base`."""
     return FileRecord(path=path.relative_to(base).as_posix(), size=path.stat().st_size, sha256=sha256_of(path))

@@ -27,7 +27,7 @@ class S3Store:
 
         self.bucket, self.prefix = bucket, prefix
         self.uri = f"s3://{bucket}/{prefix}".rstrip("/")
-        # A server that is not there is found out within half a minute: then it is Airflow's turn to wait.
+        # A server that does not answer is noticed within half a minute: then it is Airflow's turn to wait.
         retries = {"total_max_attempts": 4, "mode": "standard"}
         with self._explained():
             self._client: Any = boto3.client(
@@ -36,50 +36,45 @@ class S3Store:
             )
 
     def read(self, key: str) -> bytes | None:
-        """The content of a small file, or None when it is not there."""
-        from botocore.exceptions import ClientError
-
+        """Return the content of a small object, or None when it does not exist."""
         with self._explained():
-            try:
-                answer = self._client.get_object(Bucket=self.bucket, Key=self._key(key))
-            except ClientError as error:
-                if error.response["Error"]["Code"] in _MISSING:
-                    return None
-                raise
-            content: bytes = answer["Body"].read()
-            return content
+            return self._get(key)[0]
 
     def write(self, key: str, content: bytes) -> None:
-        """Write a small file."""
+        """Write a small object."""
         with self._explained():
             self._client.put_object(Bucket=self.bucket, Key=self._key(key), Body=content)
 
     def update(self, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        """Change a small file as if nobody else could at the same time; a change to None leaves it as it is."""
+        """Change a small object as if nobody else could at the same time; a change to None leaves it as it is."""
         from botocore.exceptions import ClientError
 
-        place = {"Bucket": self.bucket, "Key": self._key(key)}
         with self._explained():
             while True:
-                try:
-                    answer = self._client.get_object(**place)
-                    before, condition = answer["Body"].read(), {"IfMatch": answer["ETag"]}
-                except ClientError as error:
-                    if error.response["Error"]["Code"] not in _MISSING:
-                        raise
-                    before, condition = None, {"IfNoneMatch": "*"}
+                before, unchanged = self._get(key)
                 content = change(before)
                 if content is None:
-                    return
+                    return None
                 try:
-                    self._client.put_object(Body=content, **place, **condition)
-                    return
+                    self._client.put_object(Bucket=self.bucket, Key=self._key(key), Body=content, **unchanged)
+                    return None
                 except ClientError as error:
                     if error.response["Error"]["Code"] == "NotImplemented":  # a server without conditional writes
-                        self._client.put_object(Body=content, **place)
-                        return
+                        return self.write(key, content)
                     if error.response["Error"]["Code"] not in _OVERTAKEN:
                         raise
+
+    def _get(self, key: str) -> tuple[bytes | None, dict[str, str]]:
+        """Return the content of an object, or None, and the condition of a write that it is unchanged."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._client.get_object(Bucket=self.bucket, Key=self._key(key))
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _MISSING:
+                raise
+            return None, {"IfNoneMatch": "*"}
+        return answer["Body"].read(), {"IfMatch": answer["ETag"]}
 
     def upload(self, file: Path, key: str) -> None:
         """Write a file from this machine, in parts when it is large."""
@@ -87,7 +82,7 @@ class S3Store:
             self._client.upload_file(str(file), self.bucket, self._key(key))
 
     def download(self, key: str, folder: Path) -> Path:
-        """A copy in `folder`; no file when the object is not there."""
+        """Copy an object into `folder` and return the path; there is no file when the object does not exist."""
         from botocore.exceptions import ClientError
 
         target = folder / key
@@ -101,24 +96,24 @@ class S3Store:
         return target
 
     def sizes(self, prefix: str) -> dict[str, int]:
-        """Every key below the folder `prefix` with its size (bytes)."""
-        found: dict[str, int] = {}
+        """Return every key below the folder `prefix` with its size (bytes)."""
+        sizes: dict[str, int] = {}
         cut = len(self._key("")) if self.prefix else 0
         with self._explained():
             pages = self._client.get_paginator("list_objects_v2")
             for page in pages.paginate(Bucket=self.bucket, Prefix=self._key(prefix.rstrip("/") + "/")):
                 for item in page.get("Contents", []):
-                    found[item["Key"][cut:]] = item["Size"]
-        return found
+                    sizes[item["Key"][cut:]] = item["Size"]
+        return sizes
 
     def delete(self, key: str) -> None:
-        """Remove an object; it need not be there."""
+        """Remove an object if it exists."""
         with self._explained():
             self._client.delete_object(Bucket=self.bucket, Key=self._key(key))
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder of this machine's."""
+        """Yield a folder of this machine, removed afterwards."""
         with ExitStack() as stack:
             try:
                 work = stack.enter_context(scratch_folder(Path(tempfile.gettempdir())))
@@ -131,7 +126,7 @@ class S3Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what boto3 raises into a sentence and an exit code."""
+        """Raise what boto3 raises as one sentence with an exit code."""
         from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -145,20 +140,20 @@ class S3Store:
 
         if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError):
             return UserError(f"No keys for {self.uri}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
-        said = " ".join(str(error).split()).rstrip(".")
+        message = " ".join(str(error).split()).rstrip(".")
         # upload_file wraps the client's error in one of its own and keeps only the words.
-        found = re.search(r"An error occurred \((\w+)\)", said)
-        code = found[1] if found else ""
+        match = re.search(r"An error occurred \((\w+)\)", message)
+        code = match[1] if match else ""
         if code == "NoSuchBucket":
             return UserError(f"There is no bucket {self.bucket!r}: create it or name another in {self.uri}.")
         if code in _DENIED:
             return UserError(f"{self.uri} refused the keys ({code}): check AWS_ACCESS_KEY_ID and its rights.")
         if isinstance(error, boto.ClientError) and code not in _TRANSIENT:
             if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) < 500:
-                return UserError(f"{self.uri} refused the request: {said}.")
+                return UserError(f"{self.uri} refused the request: {message}.")
         elif isinstance(
             error,
             ValueError | boto.ParamValidationError | boto.ProfileNotFound | boto.ConfigParseError | boto.ConfigNotFound,
         ):
-            return UserError(f"{self.uri} cannot be used: {said}.")
-        return TryAgain(f"{self.uri} did not answer: {said}.")
+            return UserError(f"{self.uri} cannot be used: {message}.")
+        return TryAgain(f"{self.uri} did not answer: {message}.")

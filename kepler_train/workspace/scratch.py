@@ -1,4 +1,4 @@
-"""Scratch folders: locked while in use, so that what killed processes left is told from what is at work."""
+"""Scratch folders: locked while in use, so that leftovers of killed processes can be told from folders in use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCK, _WORK = "lock", "work"
 
 @contextmanager
 def scratch_folder(home: Path) -> Iterator[Path]:
-    """An empty folder below `home` that disappears afterwards; leftovers of killed processes are swept before."""
+    """Yield an empty folder below `home`, removed afterwards; remove leftovers of killed processes before."""
     _sweep(home)
     folder, lock = _locked_folder(home)
     try:

@@ -1,4 +1,4 @@
-"""What a step is, and what it may read."""
+"""A step of a run, and its inputs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,6 @@ from pathlib import Path
 from kepler_train.spec import RunSpec
 from kepler_train.workspace.layout import Run
 from kepler_train.workspace.manifest import Figures
-
-
-def in_one_piece(spec: RunSpec) -> list[str]:  # noqa: ARG001  # the same for every spec
-    """The parts of a step that is never split."""
-    return [""]
-
-
-def nothing_more(spec: RunSpec) -> tuple[str, ...]:  # noqa: ARG001  # the same for every spec
-    """The further needs of a step that has none."""
-    return ()
 
 
 @dataclass(frozen=True)
@@ -35,13 +25,13 @@ class Step:
     name: str
     function: str
     needs: tuple[str, ...] = ()
-    needs_by: Callable[[RunSpec], tuple[str, ...]] = nothing_more
+    needs_by: Callable[[RunSpec], tuple[str, ...]] = lambda _: ()
     gathers: tuple[str, ...] = ()
-    parts: Callable[[RunSpec], list[str]] = in_one_piece
+    parts: Callable[[RunSpec], list[str]] = lambda _: [""]  # in one piece
     always: bool = False
 
     def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-        """Import the function and do the work."""
+        """Import the step's function, call it, and return its figures."""
         module, _, name = self.function.partition(":")
         figures: Figures = getattr(importlib.import_module(module), name)(inputs, spec, out)
         return figures
@@ -60,9 +50,9 @@ class Inputs:
     gathered: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
 
     def folder(self, step: str) -> Path:
-        """The files of a step that this one needs."""
+        """Return the folder of a step that this one needs."""
         return self.folders[step]
 
     def parts(self, step: str) -> Mapping[str, Path]:
-        """The parts of a gathered step that are there."""
+        """Return the folders of the finished parts of a gathered step."""
         return self.gathered[step]

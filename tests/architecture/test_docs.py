@@ -76,3 +76,24 @@ def test_every_page_is_reachable_from_the_readme():
         }
         ahead += [link for link in links if link.suffix == ".md" and link.exists() and link not in seen]
     assert {page.name for page in PAGES} - {page.name for page in seen} == set()
+
+
+def test_every_function_that_the_docs_place_in_a_file_is_there():
+    misplaced = []
+    for page in PAGES:
+        for name, file in re.findall(r"`(\w+)` in `([\w/]+\.py)`", page.read_text(encoding="utf-8")):
+            source = (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).is_file() else ""
+            if not re.search(rf"^(class|def) {name}\b", source, re.MULTILINE):
+                misplaced.append(f"{page.name}: {name} in {file}")
+    assert misplaced == []
+
+
+def test_every_path_of_the_code_that_the_docs_name_exists():
+    named = {
+        (page.name, path)
+        for page in PAGES
+        for path in re.findall(
+            r"`((?:kepler_train|plugins|dags|tests|docker|scripts|bench)/[\w/.-]*)`", page.read_text()
+        )
+    }
+    assert sorted(f"{page}: {path}" for page, path in named if not (ROOT / path).exists()) == []

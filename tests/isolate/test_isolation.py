@@ -23,7 +23,7 @@ from kepler_train.isolate.hints import Hints
 from kepler_train.isolate.isolation import attributed_file, isolate_containers
 from kepler_train.isolate.profile import BackgroundProfile
 from kepler_train.isolate.profiling import profile_node
-from kepler_train.isolate.removal import Removal, RemoveConstant, RemovePredicted, RemoveProfile
+from kepler_train.isolate.removal import Removal, remove_constant, remove_predicted, remove_profile
 
 STRESS, SYSTEM, WEB = "7f/stress-0/stress/load", "system_processes/system_processes/system", "9a/web-5d/web/shop"
 
@@ -37,7 +37,7 @@ def test_min_removes_the_least_power_of_each_node_and_component() -> None:
     rows = pd.concat([node_rows([30, 20, 50], [5, 4, 9]), node_rows([130, 120, 150], [3, 3, 3], "b")])
     rows = rows.reset_index(drop=True)
     work = container_rows(rows, WEB, [1.0] * 6)
-    found, _ = isolated(with_work(rows, work), work, RemoveConstant(rows, "min"))
+    found, _ = isolated(with_work(rows, work), work, remove_constant(rows, "min"))
     assert found.node[PACKAGE].tolist() == [10, 0, 30, 10, 0, 30]
     assert found.node[DRAM].tolist() == [1, 0, 5, 0, 0, 0]
     assert found.removed["b"][PACKAGE].watts == 120
@@ -47,7 +47,7 @@ def test_min_removes_the_least_power_of_each_node_and_component() -> None:
 def test_none_removes_nothing() -> None:
     node = node_rows([30, 20], [5, 4])
     work = container_rows(node, WEB, [1.0, 2.0])
-    found, rows = isolated(with_work(node, work), work, RemoveConstant(node, "none"))
+    found, rows = isolated(with_work(node, work), work, remove_constant(node, "none"))
     assert found.node[PACKAGE].tolist() == rows[PACKAGE].tolist() == [30, 20]
 
 
@@ -61,7 +61,7 @@ def test_the_worked_example_of_the_page_on_isolation() -> None:
         ]
     )
     node = with_work(node, containers)
-    found, rows = isolated(node, containers, RemoveProfile(node, profile(node, containers)), "main-feature")
+    found, rows = isolated(node, containers, remove_profile(node, profile(node, containers)), "main-feature")
     # Idle: 20 W and 100 ms/s. 19 W is 1 W too little: one row of four is clipped.
     assert found.node[PACKAGE].tolist() == [0, 1, 30, 60]
     assert (found.removed["a"][PACKAGE].clipped, found.removed["a"][PACKAGE].cut_watts) == (1, 1.0)
@@ -76,19 +76,19 @@ def test_the_worked_example_of_the_page_on_isolation() -> None:
 
 
 def a_profile(node: pd.DataFrame, containers: pd.DataFrame) -> Removal:
-    return RemoveProfile(node, profile(node, containers))
+    return remove_profile(node, profile(node, containers))
 
 
 def a_model(node: pd.DataFrame, containers: pd.DataFrame) -> Removal:
     def predict(usage: pd.DataFrame) -> dict[str, np.ndarray]:
         return {PACKAGE: 3 + usage["bpf_cpu_time_ms"].to_numpy(), DRAM: usage["bpf_page_cache_hit"].to_numpy()}
 
-    return RemovePredicted(node, Hints(["c1"], []), {"BPFOnly": predict})
+    return remove_predicted(node, Hints(["c1"], []), {"BPFOnly": predict})
 
 
 REMOVALS: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Removal]] = {
-    "none": lambda node, _: RemoveConstant(node, "none"),
-    "min": lambda node, _: RemoveConstant(node, "min"),
+    "none": lambda node, _: remove_constant(node, "none"),
+    "min": lambda node, _: remove_constant(node, "min"),
     "profile": a_profile,
     "trainer": a_model,
 }
@@ -134,7 +134,7 @@ def test_every_row_below_the_background_is_counted(package: list[float], least: 
     node = node_rows(package, package)
     work = container_rows(node, WEB, [1.0] * len(package))
     node = with_work(node, work)
-    found, _ = isolated(node, work, RemoveProfile(node, {"a": _at(profile(node, work)["a"], least)}))
+    found, _ = isolated(node, work, remove_profile(node, {"a": _at(profile(node, work)["a"], least)}))
     below = [least - watts for watts in package if watts < least]
     lost = found.removed["a"][PACKAGE]
     assert (lost.clipped, lost.rows, lost.watts) == (len(below), len(package), pytest.approx(least))
@@ -149,7 +149,7 @@ def _at(profile: BackgroundProfile, watts: float) -> BackgroundProfile:
 def test_main_feature_shares_each_component_by_its_own_feature() -> None:
     node = node_rows([100.0], [10.0])
     containers = pd.concat([container_rows(node, "x", [300.0], [0.0001]), container_rows(node, "y", [100.0], [7.9999])])
-    _, rows = isolated(with_work(node, containers), containers, RemoveConstant(node, "none"))
+    _, rows = isolated(with_work(node, containers), containers, remove_constant(node, "none"))
     assert rows[PACKAGE].tolist() == [75, 25]
     np.testing.assert_allclose(rows[DRAM], [0.000125, 9.999875])
 
@@ -161,7 +161,7 @@ def test_proportional_finds_what_each_kind_of_work_costs() -> None:
     nothing = [0.0] * 3
     containers = pd.concat([container_rows(node, "x", cpu, nothing), container_rows(node, "y", nothing, hits)])
     containers.loc[containers["container"] == "x", "bpf_page_cache_hit"] = 0.0
-    found, rows = isolated(with_work(node, containers), containers, RemoveConstant(node, "none"), "proportional")
+    found, rows = isolated(with_work(node, containers), containers, remove_constant(node, "none"), "proportional")
     np.testing.assert_allclose(rows.loc[rows["container"] == "x", PACKAGE], [20, 40, 10])
     np.testing.assert_allclose(rows.loc[rows["container"] == "y", PACKAGE], [5, 2, 15])
     weights = found.shares[PACKAGE].as_weights()["a"]
@@ -171,7 +171,7 @@ def test_proportional_finds_what_each_kind_of_work_costs() -> None:
 def test_power_of_a_window_without_any_work_is_nobodys_and_has_a_row() -> None:
     node = node_rows([50, 40, 60], [0, 0, 0])
     containers = container_rows(node[:2], WEB, [10.0, 0.0])
-    _, rows = isolated(with_work(node, containers), containers, RemoveConstant(node, "none"))
+    _, rows = isolated(with_work(node, containers), containers, remove_constant(node, "none"))
     assert rows.set_index(["time", "container"])[PACKAGE].to_dict() == {
         (node["time"][0], WEB): 50,
         (node["time"][1], WEB): 0,
@@ -183,7 +183,7 @@ def test_power_of_a_window_without_any_work_is_nobodys_and_has_a_row() -> None:
 def test_containers_of_two_nodes_share_the_power_of_their_own() -> None:
     node = pd.concat([node_rows([10.0], [1.0], "a"), node_rows([70.0], [2.0], "b")], ignore_index=True)
     containers = pd.concat([container_rows(node[node["node"] == name], WEB, [5.0]) for name in ("b", "a")])
-    _, rows = isolated(with_work(node, containers), containers, RemoveConstant(node, "none"))
+    _, rows = isolated(with_work(node, containers), containers, remove_constant(node, "none"))
     assert dict(zip(rows["node"], rows[PACKAGE], strict=True)) == {"a": 10, "b": 70}
 
 
@@ -246,7 +246,7 @@ def test_a_feature_of_the_node_is_no_work_of_its_containers(tmp_path: Path) -> N
     containers = node[["time", "node", "node_page_faults"]].assign(container=WEB)
     containers.to_parquet(tmp_path / "c.parquet", index=False)
     groups = {"ThirdParty": ["node_page_faults"]}
-    isolate_containers(node, [tmp_path / "c.parquet"], groups, RemoveConstant(node, "min"), "proportional", tmp_path)
+    isolate_containers(node, [tmp_path / "c.parquet"], groups, remove_constant(node, "min"), "proportional", tmp_path)
     rows = pd.read_parquet(tmp_path / attributed_file("ThirdParty"))
     assert rows.groupby("container")[PACKAGE].sum().to_dict() == {WEB: 0, UNATTRIBUTED: 20}
 

@@ -12,7 +12,7 @@ from real_s3 import s3_server
 
 from kepler_train.runs.runner import run_step
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Manifest, Run, Store
+from kepler_train.workspace import FileStore, Manifest, Run
 
 
 @pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.integration)])
@@ -34,12 +34,12 @@ def fresh_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(place: Place) -> Store:
+def store(place: Place) -> FileStore:
     return place.store(place.new())
 
 
 @pytest.fixture
-def do(store: Store) -> Do:
+def do(store: FileStore) -> Do:
     """`do("count")`: one step of the run lab/1."""
 
     def one(step: str, part: str = "", spec: RunSpec = SPEC, run: str = "lab/1", force: bool = False) -> Manifest:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from killing import Arm, count_file_operations, count_requests
 
-from kepler_train.workspace import Manifest, Store, open_store
+from kepler_train.workspace import FileStore, Manifest, open_store
 from kepler_train.workspace.s3 import S3Store
 
 Do = Callable[..., Manifest]
@@ -26,10 +26,10 @@ class Place:
         name = uuid.uuid4().hex
         return f"s3://lab/{name}" if self.kind == "s3" else str(self.folder / name)
 
-    def store(self, uri: str) -> Store:
+    def store(self, uri: str) -> FileStore:
         return open_store(uri)
 
-    def counted(self, uri: str, count: Arm) -> Store:
+    def counted(self, uri: str, count: Arm) -> FileStore:
         store = open_store(uri)
         if isinstance(store, S3Store):
             count_requests(store._client, count)

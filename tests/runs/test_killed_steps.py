@@ -12,14 +12,14 @@ from places import Place
 
 from kepler_train.errors import UserError
 from kepler_train.runs.runner import run_step
-from kepler_train.workspace import Run, Store
+from kepler_train.workspace import FileStore, Run
 
 
-def do(store: Store, step: str, run: str = "lab/1", force: bool = False) -> str:
+def do(store: FileStore, step: str, run: str = "lab/1", force: bool = False) -> str:
     return str(run_step(STEPS[step], STEPS, Run.named(store, run), SPEC, force=force).figures["word"])
 
 
-def what_the_next_step_finds(store: Store) -> str:
+def what_the_next_step_finds(store: FileStore) -> str:
     try:
         return do(store, "count")  # fails when it is given a mixed result
     except UserError as error:

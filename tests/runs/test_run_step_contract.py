@@ -13,7 +13,7 @@ from kepler_train import __version__
 from kepler_train.errors import DataError, UserError
 from kepler_train.runs.runner import run_step
 from kepler_train.spec import RunSpec
-from kepler_train.workspace import Figures, Inputs, Run, Store, failures
+from kepler_train.workspace import Figures, FileStore, Inputs, Run, failure_reasons
 
 
 def test_the_manifest_names_every_file_with_its_size_and_hash(do: Do):
@@ -68,7 +68,9 @@ def test_a_step_that_reads_more_than_its_inputs_is_always_done(do: Do):
     assert CALLS == ["words", "words"]
 
 
-def test_an_input_changed_behind_our_back_is_noticed_by_its_hash_and_running_the_step_again_helps(do: Do, store: Store):
+def test_an_input_changed_behind_our_back_is_noticed_by_its_hash_and_running_the_step_again_helps(
+    do: Do, store: FileStore
+):
     do("words")
     store.write("runs/lab/1/words/a.txt", b"odd in a.txt\n")  # of the same size
     with pytest.raises(UserError, match=r"words/a\.txt is not what the step words wrote.*run that step again"):
@@ -79,7 +81,7 @@ def test_an_input_changed_behind_our_back_is_noticed_by_its_hash_and_running_the
     assert do("count").figures == {"files": 3, "word": "old"}
 
 
-def test_a_removed_input_is_noticed_and_running_the_step_again_helps(do: Do, store: Store):
+def test_a_removed_input_is_noticed_and_running_the_step_again_helps(do: Do, store: FileStore):
     do("words")
     store.delete("runs/lab/1/words/b/c.txt")
     with pytest.raises(UserError, match=r"words/b/c\.txt is not what the step words wrote.*changed or removed"):
@@ -88,7 +90,7 @@ def test_a_removed_input_is_noticed_and_running_the_step_again_helps(do: Do, sto
     assert do("count").figures == {"files": 3, "word": "old"}
 
 
-def test_files_that_no_manifest_names_are_no_input(do: Do, store: Store):
+def test_files_that_no_manifest_names_are_no_input(do: Do, store: FileStore):
     do("words")
     store.write("runs/lab/1/words/left.txt", b"half a fi")
     assert do("count").figures == {"files": 3, "word": "old"}
@@ -118,7 +120,7 @@ def test_a_result_older_than_what_it_read_is_refused_however_far_up_the_change_i
         do("gather")
 
 
-def test_a_manifest_that_cannot_be_read_is_said_so_and_force_replaces_it(do: Do, store: Store):
+def test_a_manifest_that_cannot_be_read_is_said_so_and_force_replaces_it(do: Do, store: FileStore):
     do("words")
     store.write("runs/lab/1/words/manifest.json", b'{"schema_version": 1, "step": "wor')
     for step in ("words", "count"):
@@ -129,7 +131,7 @@ def test_a_manifest_that_cannot_be_read_is_said_so_and_force_replaces_it(do: Do,
 
 
 def test_a_gathering_step_takes_parts_of_this_spec_and_input_and_warns_of_the_others(
-    do: Do, store: Store, capsys: pytest.CaptureFixture[str]
+    do: Do, store: FileStore, capsys: pytest.CaptureFixture[str]
 ):
     do("words", spec=OTHER_SPEC), do("piece", "x/2", spec=OTHER_SPEC)
     do("words")
@@ -164,7 +166,7 @@ def test_a_result_that_lacks_a_part_that_came_later_is_refused_until_it_is_made_
     assert do("read_all").figures == {"pieces": 2}
 
 
-def test_a_part_that_is_not_there_is_one_sentence_and_does_nothing(do: Do, store: Store):
+def test_a_part_that_is_not_there_is_one_sentence_and_does_nothing(do: Do, store: FileStore):
     do("words")
     for part in ("x/3", "", "../x/1", "/x/1", "x"):
         with pytest.raises(UserError, match=r"There is no part of the step piece .*Known: x/1, x/2, y/1"):
@@ -175,14 +177,14 @@ def test_a_part_that_is_not_there_is_one_sentence_and_does_nothing(do: Do, store
     assert all(key.startswith("runs/lab/1/words/") for key in store.sizes("runs"))
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_no_result(do: Do, place: Place, store: Store):
+def test_a_full_disk_is_one_sentence_and_leaves_no_result(do: Do, place: Place, store: FileStore):
     with pytest.raises(UserError, match=r"The disk is full at .*big\.parquet: make room for .* the step full"):
         do("full")
     assert store.sizes("runs") == {}
     assert place.scratch_left(store.uri) == []
 
 
-def test_a_step_that_fails_leaves_the_old_result_as_it_was(do: Do, store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_step_that_fails_leaves_the_old_result_as_it_was(do: Do, store: FileStore, monkeypatch: pytest.MonkeyPatch):
     do("words")
     before = {key: store.read(key) for key in store.sizes("runs")}
     monkeypatch.setattr(fake_steps, "WORD", ["unheard of"])  # a KeyError in the step
@@ -191,7 +193,7 @@ def test_a_step_that_fails_leaves_the_old_result_as_it_was(do: Do, store: Store,
     assert {key: store.read(key) for key in store.sizes("runs")} == before
 
 
-def test_why_a_part_failed_is_known_until_it_is_done(do: Do, store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_why_a_part_failed_is_known_until_it_is_done(do: Do, store: FileStore, monkeypatch: pytest.MonkeyPatch):
     run, parts = Run.named(store, "lab/1"), ["x/1", "x/2", "y/1"]
     do("words")
     for part, error in (("x/1", DataError("9 rows are too few.")), ("x/2", ZeroDivisionError("division by zero"))):
@@ -203,12 +205,12 @@ def test_why_a_part_failed_is_known_until_it_is_done(do: Do, store: Store, monke
             patched.setattr(fake_steps, "piece", broken)
             with pytest.raises(type(error)):
                 do("piece", part)
-    assert failures(run, "piece", parts, SPEC) == {
+    assert failure_reasons(run, "piece", parts, SPEC) == {
         "x/1": "9 rows are too few.",
         "x/2": "It met a bug, ZeroDivisionError: please report it with the log of its task.",
     }
-    assert failures(run, "piece", parts, OTHER_SPEC) == {}
+    assert failure_reasons(run, "piece", parts, OTHER_SPEC) == {}
     with pytest.raises(DataError, match="None of the 3 parts"):
         do("gather")  # a reason is no result
     do("piece", "x/1")
-    assert list(failures(run, "piece", parts, SPEC)) == ["x/2"]
+    assert list(failure_reasons(run, "piece", parts, SPEC)) == ["x/2"]

@@ -15,11 +15,11 @@ from places import Place
 
 from kepler_train.errors import UserError
 from kepler_train.runs.runner import run_step
-from kepler_train.workspace import Run, Store
+from kepler_train.workspace import FileStore, Run
 from kepler_train.workspace.folder import FolderStore
 
 
-def do(store: Store, step: str, run: str = "lab/1", word: str = "old", force: bool = False) -> str:
+def do(store: FileStore, step: str, run: str = "lab/1", word: str = "old", force: bool = False) -> str:
     fake_steps.WORD[0] = word
     return str(run_step(STEPS[step], STEPS, Run.named(store, run), SPEC, force=force).figures["word"])
 
