@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 # A longer list of names hides the hint instead of helping.
 _MOST_LISTED = 25
@@ -55,3 +58,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     hint = f": did you mean {by_lower[close[0]]!r}?" if close else "."
     listed = f" Known: {', '.join(names)}." if len(names) <= _MOST_LISTED else ""
     return f"There is no {kind} {name!r}{hint}{listed}"
+
+
+def first_problem(error: ValidationError) -> tuple[str, str]:
+    """Return where the first problem of a document is, as a dotted path, and what it is."""
+    problem = error.errors(include_url=False)[0]
+    return ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")

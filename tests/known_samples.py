@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from kepler_train.samples.parquet import metrics_in, read_series
-from kepler_train.simulate.store import Store
+from kepler_train.simulate.store import SampleStore
 
 START = 1_794_614_400  # 2026-11-14T00:00:00Z
 HOURS = 8
@@ -18,7 +18,7 @@ END = START + HOURS * 3600
 Samples = dict[str, dict[frozenset[tuple[str, str]], tuple[list[int], list[float]]]]
 
 
-def held(store: Store, metrics: list[str], start: float = START, end: float = END) -> Samples:
+def held(store: SampleStore, metrics: list[str], start: float = START, end: float = END) -> Samples:
     """What the server holds of some metrics in [start, end]."""
     found: Samples = {}
     for series in store.series:
@@ -65,7 +65,7 @@ def _with_samples(found: Samples) -> Samples:
     return {metric: series for metric, series in found.items() if any(times for times, _ in series.values())}
 
 
-def resampled(store: Store, metrics: list[str], step: float, start: float = START, end: float = END) -> Samples:
+def resampled(store: SampleStore, metrics: list[str], step: float, start: float = START, end: float = END) -> Samples:
     """What Prometheus answers by definition at the multiples of a step (s): the last sample of the 5 minutes before."""
     found: Samples = {}
     ms = round(step * 1000)

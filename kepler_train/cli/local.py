@@ -52,7 +52,7 @@ def up(
     from kepler_train.local.stack import Stack, find
     from kepler_train.local.state import Settings
 
-    asked = Settings(
+    settings = Settings(
         bind=bind,
         airflow_port=airflow_port,
         prometheus_data=str(prometheus_data.absolute()) if prometheus_data else "",
@@ -64,11 +64,11 @@ def up(
     )
     running = find(home)
     if running is None or running.state.phase == "stopping":
-        stack = Stack(home, asked)
+        stack = Stack(home, settings)
         say(f"Starting the stack in {stack.home}")
         running = stack.start(wait, say)
     else:
-        if not running.state.settings.asks_for_the_same(asked):
+        if not running.state.settings.asks_for_the_same(settings):
             warn("It is up with other settings; to change them: kepler-train local down, then up again.")
         running.wait_well(wait)
         say(f"The stack in {running.home} is already up.")
@@ -103,7 +103,7 @@ def clean(home: Home = None) -> None:
     """Remove what a stack that is down keeps outside of its home: root's database and PostgreSQL's programs."""
     from kepler_train.errors import UserError
     from kepler_train.events import say
-    from kepler_train.local.outside import remove
+    from kepler_train.local.outside_home import remove
     from kepler_train.local.stack import find, kept_outside
     from kepler_train.local.state import home_folder
 

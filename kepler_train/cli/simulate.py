@@ -2,46 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+if TYPE_CHECKING:
+    from kepler_train.simulate.node import Scenario
+    from kepler_train.simulate.variant import Variant
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="A Kepler node that does not exist, with known truth."
 )
 
 Duration = Annotated[str, typer.Option(help="Length of the history: 2d, 6h, 90m, 1200s.")]
-Start = Annotated[str, typer.Option(help="First scrape, ISO 8601 in UTC; by default the history ends now.")]
-Scrape = Annotated[float, typer.Option(help="Scrape interval in seconds.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
-Nodes = Annotated[int, typer.Option(help="Nodes in one Prometheus.")]
-Containers = Annotated[int, typer.Option(help="Containers at once on each node, at most.")]
-Sockets = Annotated[int, typer.Option(help="Sockets of each node.")]
-Cores = Annotated[int, typer.Option(help="Cores of each socket.")]
-Phase = Annotated[str, typer.Option(help="Length of a stress phase.")]
-Idle = Annotated[str, typer.Option(help="Length of the idle phase before and after each stress phase.")]
-Sweep = Annotated[bool, typer.Option("--sweep", help="Sweep frequencies instead of leaving them to the governor.")]
-Dialect = Annotated[str, typer.Option(help="legacy (Kepler up to 0.9) or current (0.10 and later).")]
-Source = Annotated[list[str], typer.Option(help="Meters: one with rapl, one without; may be repeated.")]
-Refresh = Annotated[
-    float, typer.Option(help="Seconds between readings of the exporter (Kepler: 3 or 5); 0 reads at each scrape.")
-]
-Skew = Annotated[
-    float, typer.Option(help="Seconds that energy is read after the counters of work; --fault skew: 0.4 scrapes.")
-]
-Fault = Annotated[list[str], typer.Option(help="A fault by name; may be repeated.")]
-ContainerSeconds = Annotated[
-    bool, typer.Option("--container-seconds", help="Current: kepler_container_cpu_seconds_total, as after 0.11.4.")
-]
-ProcessEnergy = Annotated[
-    bool,
-    typer.Option("--process-energy", help="Current: joules and watts of every process too; several times the text."),
-]
-PackageRatio = Annotated[
-    bool, typer.Option("--package-ratio", help="Legacy: kepler_container_cpu_usage_per_package_ratio.")
-]
-NodeExporter = Annotated[bool, typer.Option("--node-exporter", help="A node_exporter beside Kepler on each node.")]
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")]
+
+
+@dataclass
+class NodeOptions:
+    """The options of a simulated node."""
+
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0
+    containers: Annotated[int, typer.Option(help="Containers at once on each node, at most.")] = 12
+    sockets: Annotated[int, typer.Option(help="Sockets of each node.")] = 2
+    cores: Annotated[int, typer.Option(help="Cores of each socket.")] = 8
+    phase: Annotated[str, typer.Option(help="Length of a stress phase.")] = "10m"
+    idle: Annotated[str, typer.Option(help="Length of the idle phase before and after each stress phase.")] = "10m"
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Sweep frequencies instead of leaving them to the governor.")
+    ] = False
+    dialect: Annotated[str, typer.Option(help="legacy (Kepler up to 0.9) or current (0.10 and later).")] = "legacy"
+    source: Annotated[list[str], typer.Option(help="Meters: one with rapl, one without; may be repeated.")] = field(
+        default_factory=lambda: ["rapl-sysfs", "acpi"]
+    )
+    fault: Annotated[list[str], typer.Option(help="A fault by name; may be repeated.")] = field(default_factory=list)
+    container_seconds: Annotated[
+        bool, typer.Option("--container-seconds", help="Current: kepler_container_cpu_seconds_total, as after 0.11.4.")
+    ] = False
+    process_energy: Annotated[
+        bool,
+        typer.Option(
+            "--process-energy", help="Current: joules and watts of every process too; several times the text."
+        ),
+    ] = False
+    package_ratio: Annotated[
+        bool, typer.Option("--package-ratio", help="Legacy: kepler_container_cpu_usage_per_package_ratio.")
+    ] = False
+    refresh: Annotated[
+        float, typer.Option(help="Seconds between readings of the exporter (Kepler: 3 or 5); 0 reads at each scrape.")
+    ] = 0.0
+    skew: Annotated[
+        float, typer.Option(help="Seconds that energy is read after the counters of work; --fault skew: 0.4 scrapes.")
+    ] = 0.0
+
+    def scenario(self, **settings: Any) -> Scenario:
+        """Return the scenario of these options and of more settings."""
+        from kepler_train.simulate.options import scenario
+
+        names = ("seed", "containers", "sockets", "cores", "phase", "idle", "sweep", "refresh", "skew")
+        return scenario(**{name: getattr(self, name) for name in names}, **settings)
+
+    def variant(self, *, node_exporter: bool = False) -> Variant:
+        """Return the series beyond the usual ones."""
+        from kepler_train.simulate.variant import Variant
+
+        return Variant(self.container_seconds, self.process_energy, self.package_ratio, node_exporter)
+
+
+@dataclass
+class HistoryOptions(NodeOptions):
+    """The options of a simulated history."""
+
+    start: Annotated[str, typer.Option(help="First scrape, ISO 8601 in UTC; by default the history ends now.")] = ""
+    scrape: Annotated[float, typer.Option(help="Scrape interval in seconds.")] = 15.0
+    nodes: Annotated[int, typer.Option(help="Nodes in one Prometheus.")] = 1
+    node_exporter: Annotated[
+        bool, typer.Option("--node-exporter", help="A node_exporter beside Kepler on each node.")
+    ] = False
+
+    def history(self, duration: str, faults: frozenset[str]) -> tuple[list[Any], list[Any]]:
+        """Return the simulated nodes, and what their exporters showed."""
+        from kepler_train.simulate.history import exported
+        from kepler_train.simulate.node import run_nodes
+
+        settings = {"duration": duration, "start": self.start, "scrape": self.scrape, "nodes": self.nodes}
+        runs = run_nodes(self.scenario(faults=faults, **settings))
+        variant = self.variant(node_exporter=self.node_exporter)
+        return runs, exported(runs, self.dialect, self.source, faults, self.seed, variant)
+
+
+def with_options(options: type[NodeOptions]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the fields of `options`; it receives them as its argument `options`."""
+    hints = get_type_hints(options, include_extras=True)
+    shared = [
+        Parameter(
+            option.name,
+            Parameter.KEYWORD_ONLY,
+            default=option.default if option.default_factory is MISSING else option.default_factory(),
+            annotation=hints[option.name],
+        )
+        for option in fields(options)
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [part for part in signature(command, eval_str=True).parameters.values() if part.name != "options"]
+
+        @wraps(command)
+        def call(**given: Any) -> None:
+            command(options=options(**{option.name: given.pop(option.name) for option in shared}), **given)
+
+        call.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]
+        return call
+
+    return decorate
 
 
 @app.callback()
@@ -50,32 +129,15 @@ def simulate() -> None:
 
 
 @app.command()
+@with_options(HistoryOptions)
 def history(
     out: Annotated[Path, typer.Option(help="OpenMetrics text for promtool.")],
+    options: HistoryOptions,
     truth: Annotated[Path | None, typer.Option(help="Parquet: true power of each node.")] = None,
     truth_containers: Annotated[Path | None, typer.Option(help="Parquet: true power of each container.")] = None,
     schedule: Annotated[Path | None, typer.Option(help="JSON: the stress schedule that ran.")] = None,
     duration: Duration = "2d",
     days: Annotated[float, typer.Option(help="Length in days, instead of --duration.")] = 0,
-    start: Start = "",
-    scrape: Scrape = 15.0,
-    seed: Seed = 0,
-    nodes: Nodes = 1,
-    containers: Containers = 12,
-    sockets: Sockets = 2,
-    cores: Cores = 8,
-    phase: Phase = "10m",
-    idle: Idle = "10m",
-    sweep: Sweep = False,
-    dialect: Dialect = "legacy",
-    source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006 - typer copies it
-    fault: Fault = [],  # noqa: B006
-    container_seconds: ContainerSeconds = False,
-    process_energy: ProcessEnergy = False,
-    package_ratio: PackageRatio = False,
-    node_exporter: NodeExporter = False,
-    refresh: Refresh = 0.0,
-    skew: Skew = 0.0,
     machine_id: Annotated[str, typer.Option(help="Name of the machine in the schedule.")] = "simulated",
 ) -> None:
     """Write days of metrics as OpenMetrics text, with the truth behind them.
@@ -85,77 +147,32 @@ def history(
     """
     from kepler_train.events import say
     from kepler_train.simulate.faults import DATA_FAULTS, check_faults
-    from kepler_train.simulate.history import check_names, exported, write_history, write_schedule
-    from kepler_train.simulate.node import run_nodes
-    from kepler_train.simulate.options import scenario
-    from kepler_train.simulate.reading import skew_seconds
-    from kepler_train.simulate.variant import Variant
+    from kepler_train.simulate.history import check_names, write_history, write_schedule
+    from kepler_train.simulate.truth import write_container_truth, write_node_truth
 
-    check_names(dialect, source)
-    variant = Variant(container_seconds, process_energy, package_ratio, node_exporter)
-    faults = check_faults(fault, DATA_FAULTS)
-    asked = scenario(
-        duration=f"{days}d" if days else duration,
-        start=start,
-        scrape=scrape,
-        seed=seed,
-        nodes=max(nodes, 2) if "two-nodes" in faults else nodes,
-        containers=containers,
-        sockets=sockets,
-        cores=cores,
-        phase=phase,
-        idle=idle,
-        sweep=sweep,
-        refresh=refresh,
-        skew=skew_seconds(skew, faults, scrape),
-    )
-    runs = run_nodes(asked)
-    written = write_history(out, exported(runs, dialect, source, faults, seed, variant))
-    size = written.bytes / 1e6
-    say(
-        f"Wrote {out}: {written.series:,} series, {written.samples:,} samples, {size:,.1f} MB.",
-        series=written.series,
-        samples=written.samples,
-        bytes=written.bytes,
-    )
+    check_names(options.dialect, options.source)
+    faults = check_faults(options.fault, DATA_FAULTS)
+    runs, exporters = options.history(f"{days}d" if days else duration, faults)
+    written = write_history(out, exporters)
+    size = f"{written.series:,} series, {written.samples:,} samples, {written.bytes / 1e6:,.1f} MB"
+    say(f"Wrote {out}: {size}.", **asdict(written))
     if truth:
-        from kepler_train.simulate.truth import write_node_truth
-
         say(f"Wrote {truth}: {write_node_truth(truth, runs):,} intervals.")
     if truth_containers:
-        from kepler_train.simulate.truth import write_container_truth
-
         say(f"Wrote {truth_containers}: {write_container_truth(truth_containers, runs):,} rows.")
     if schedule:
         say(f"Wrote {schedule}: {write_schedule(schedule, runs, machine_id):,} phases.")
 
 
 @app.command()
+@with_options(HistoryOptions)
 def prometheus(
+    options: HistoryOptions,
     data: Annotated[Path | None, typer.Option(help="OpenMetrics text of `simulate history`; else made here.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 0,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
     max_samples: Annotated[int, typer.Option(help="Samples that one query may load.")] = 50_000_000,
-    fault: Fault = [],  # noqa: B006
     duration: Duration = "1d",
-    start: Start = "",
-    scrape: Scrape = 15.0,
-    seed: Seed = 0,
-    nodes: Nodes = 1,
-    containers: Containers = 12,
-    sockets: Sockets = 2,
-    cores: Cores = 8,
-    phase: Phase = "10m",
-    idle: Idle = "10m",
-    sweep: Sweep = False,
-    dialect: Dialect = "legacy",
-    source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006
-    container_seconds: ContainerSeconds = False,
-    process_energy: ProcessEnergy = False,
-    package_ratio: PackageRatio = False,
-    node_exporter: NodeExporter = False,
-    refresh: Refresh = 0.0,
-    skew: Skew = 0.0,
 ) -> None:
     """Serve simulated history on the Prometheus HTTP API, failing as asked.
 
@@ -165,66 +182,30 @@ def prometheus(
     from kepler_train.errors import UserError
     from kepler_train.events import say
     from kepler_train.simulate.faults import DATA_FAULTS, SERVER_FAULTS, check_faults
-    from kepler_train.simulate.history import check_names, exported
-    from kepler_train.simulate.node import run_nodes
-    from kepler_train.simulate.options import scenario
-    from kepler_train.simulate.prometheus import prometheus_server
-    from kepler_train.simulate.reading import skew_seconds
+    from kepler_train.simulate.history import check_names
+    from kepler_train.simulate.prometheus_server import prometheus_server
     from kepler_train.simulate.store import read_store, store_of
-    from kepler_train.simulate.variant import Variant
 
-    check_names(dialect, source)
-    check_faults((name.partition(":")[0] for name in fault), [*DATA_FAULTS, *SERVER_FAULTS])
-    data_faults = frozenset(name for name in fault if name in DATA_FAULTS)
+    check_names(options.dialect, options.source)
+    check_faults((name.partition(":")[0] for name in options.fault), [*DATA_FAULTS, *SERVER_FAULTS])
+    data_faults = frozenset(name for name in options.fault if name in DATA_FAULTS)
     if data and data_faults:
         raise UserError(f"--data is served as it is: give --fault {min(data_faults)} to `simulate history` instead.")
-    if data:
-        store = read_store(data)
-    else:
-        asked = scenario(
-            duration=duration,
-            start=start,
-            scrape=scrape,
-            seed=seed,
-            nodes=max(nodes, 2) if "two-nodes" in data_faults else nodes,
-            containers=containers,
-            sockets=sockets,
-            cores=cores,
-            phase=phase,
-            idle=idle,
-            sweep=sweep,
-            refresh=refresh,
-            skew=skew_seconds(skew, data_faults, scrape),
-        )
-        variant = Variant(container_seconds, process_energy, package_ratio, node_exporter)
-        store = store_of(exported(run_nodes(asked), dialect, source, data_faults, seed, variant))
-    server_faults = [name for name in fault if name not in DATA_FAULTS]
+    store = read_store(data) if data else store_of(options.history(duration, data_faults)[1])
+    server_faults = [name for name in options.fault if name not in DATA_FAULTS]
     with prometheus_server(store, server_faults, host, port, max_samples) as server:
         say(server.url, series=len(store.series))
         server.wait()
 
 
 @app.command()
+@with_options(NodeOptions)
 def node(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 0,
+    options: NodeOptions,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
     meter: Annotated[str, typer.Option(help="sim: a simulated schedule; host: this machine's processes.")] = "sim",
     name: Annotated[str, typer.Option(help="Name of the node.")] = "node-0",
-    dialect: Dialect = "legacy",
-    source: Source = ["rapl-sysfs", "acpi"],  # noqa: B006
-    fault: Fault = [],  # noqa: B006
-    container_seconds: ContainerSeconds = False,
-    process_energy: ProcessEnergy = False,
-    package_ratio: PackageRatio = False,
-    seed: Seed = 0,
-    containers: Containers = 12,
-    sockets: Sockets = 2,
-    cores: Cores = 8,
-    phase: Phase = "10m",
-    idle: Idle = "10m",
-    sweep: Sweep = False,
-    refresh: Refresh = 0.0,
-    skew: Skew = 0.0,
 ) -> None:
     """Export a live node on /metrics.
 
@@ -236,40 +217,25 @@ def node(
     from kepler_train.errors import UserError, unknown_name
     from kepler_train.events import say
     from kepler_train.simulate.exporter import Exporter, exporter_server
-    from kepler_train.simulate.live import LIVE_TICK, HostNode, SimulatedNode
-    from kepler_train.simulate.live import Source as LiveSource
-    from kepler_train.simulate.options import check_refresh, scenario
-    from kepler_train.simulate.reading import skew_seconds
-    from kepler_train.simulate.variant import Variant
+    from kepler_train.simulate.live import LIVE_TICK, HostNode, LiveNode, SimulatedNode
+    from kepler_train.simulate.options import check_refresh
 
-    live: LiveSource
+    live: LiveNode
+    faults, refresh, skew = frozenset(options.fault), options.refresh, options.skew
     if meter == "host":
-        if skew or "skew" in fault:
+        if skew or "skew" in faults:
             raise UserError("--meter host reads energy and work at once: use --meter sim for a skew.")
         check_refresh(refresh)
-        live = HostNode(name, seed)
+        live = HostNode(name, options.seed)
         live.keep_reading(refresh)
     elif meter == "sim":
-        asked = scenario(
-            duration="1d",
-            # The first reading must be complete when the first scrape comes.
-            start=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2 * refresh - abs(skew))),
-            scrape=LIVE_TICK,
-            seed=seed,
-            containers=containers,
-            sockets=sockets,
-            cores=cores,
-            phase=phase,
-            idle=idle,
-            sweep=sweep,
-            refresh=refresh,
-            skew=skew_seconds(skew, frozenset(fault), LIVE_TICK),
-        )
-        live = SimulatedNode(asked, name)
+        # The first reading must be complete when the first scrape comes.
+        start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2 * refresh - abs(skew)))
+        live = SimulatedNode(options.scenario(duration="1d", start=start, scrape=LIVE_TICK, faults=faults), name)
     else:
         raise UserError(unknown_name("meter", meter, ["sim", "host"]))
-    variant = Variant(container_seconds, process_energy, package_ratio)
-    with exporter_server(Exporter(live, dialect, source, frozenset(fault), variant), host, port) as server:
+    exporter = Exporter(live, options.dialect, options.source, faults, options.variant())
+    with exporter_server(exporter, host, port) as server:
         say(f"{server.url}/metrics")
         server.wait()
 

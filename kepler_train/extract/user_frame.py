@@ -37,7 +37,7 @@ from kepler_train.extract.row_times import RowTimes
 from kepler_train.extract.training_table import NODE_TYPE
 from kepler_train.extract.workloads import TRANSITION, label_windows
 from kepler_train.samples.schedule import Schedule
-from kepler_train.validate.power import MOST_OF_MACHINE
+from kepler_train.validate.meter_health import MOST_OF_MACHINE
 
 # The container of rows in a frame without containers.
 ALL_CONTAINERS = "all containers"

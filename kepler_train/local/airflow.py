@@ -1,21 +1,23 @@
-"""Airflow's four processes on LocalExecutor, each a service; nothing of Airflow is imported here."""
+"""Airflow's four processes on LocalExecutor, each a service; Airflow itself is not imported."""
 
 from __future__ import annotations
 
 import base64
 import importlib.metadata
 import importlib.util
+import math
 import os
 import secrets
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import requests
-
 import kepler_train
 from kepler_train.errors import UserError
+from kepler_train.local.airflow_api import AirflowApi
+from kepler_train.local.files import write_private
 from kepler_train.local.ports import Port
 from kepler_train.local.service import Environment, Service
 
@@ -54,7 +56,7 @@ _TUNABLE = {
 
 
 class AirflowSetup:
-    """What all of Airflow's processes share: its home, its database, its keys, its folders of code."""
+    """The home, database, keys and code folders that all of Airflow's processes share."""
 
     def __init__(
         self, home: Path, database_url: str, port: Port, dags: Path, plugins: Path, extra: Environment
@@ -64,13 +66,13 @@ class AirflowSetup:
         self.folder = home / "airflow"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = port
-        self.url = f"http://{port.host}:{port.number}"
+        self.url = port.url
         self._database_url, self._extra = database_url, extra
         self._dags, self._plugins = dags, plugins
-        self._health: tuple[float, dict[str, Any]] = (0.0, {})
+        self._health: tuple[float, dict[str, Any]] = (-math.inf, {})
 
     def environment(self) -> Environment:
-        """Airflow's configuration. What makes this stack this stack is fixed; `_TUNABLE` yields to the caller's own."""
+        """Return Airflow's configuration; variables of the caller override `_TUNABLE`, but nothing else."""
         fixed = {
             "core__executor": "LocalExecutor",
             "core__dags_folder": self._dags,
@@ -98,25 +100,16 @@ class AirflowSetup:
         }
 
     def health(self) -> dict[str, Any]:
-        """What Airflow's API says of its parts; asked at most once a second; empty when it does not answer."""
-        now = datetime.now(UTC).timestamp()
-        if now - self._health[0] > 1:
-            try:
-                answer = requests.get(f"{self.url}/api/v2/monitor/health", timeout=2)
-                found = answer.json() if answer.ok else {}
-            except (requests.RequestException, ValueError):
-                found = {}
-            self._health = (now, found)
+        """Return Airflow's report on its parts, asked at most once a second; nothing when it does not answer."""
+        if time.monotonic() - self._health[0] > 1:
+            self._health = (time.monotonic(), AirflowApi(self.url).health(seconds=2))
         return self._health[1]
 
     def _secret(self, name: str) -> str:
-        """A random key of 32 bytes, made once, readable by its owner only."""
+        """Return a random key of 32 bytes, made once, readable by its owner only."""
         path = self.folder / name
         if not path.exists():
-            draft = path.with_suffix(".draft")
-            draft.touch(mode=0o600)
-            draft.write_bytes(base64.urlsafe_b64encode(secrets.token_bytes(32)))
-            draft.rename(path)
+            write_private(path, base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
         return path.read_text()
 
 
@@ -128,7 +121,7 @@ class _AirflowService(Service):
         self._arguments, self._setup = arguments, setup
 
     def command(self) -> list[str]:
-        """This interpreter's Airflow, never one from PATH; -P keeps the working directory out of its imports."""
+        """Return this interpreter's Airflow, never one from PATH; -P keeps the working directory off its path."""
         return [sys.executable, "-P", "-m", "airflow", *self._arguments]
 
     def environment(self) -> Environment:
@@ -136,7 +129,7 @@ class _AirflowService(Service):
 
 
 class Migration(_AirflowService):
-    """Brings the database to this version's tables; skipped when it was done before."""
+    """The migration of the database to this version's tables; skipped when it was done before."""
 
     once = True
 
@@ -147,11 +140,11 @@ class Migration(_AirflowService):
 
     @property
     def due(self) -> bool:
-        """Whether these tables were made by another version, or never."""
+        """Return whether the tables were made by another version, or never."""
         return not self._done.exists() or self._done.read_text() != self._version
 
     def ready(self) -> bool:
-        """It ended well."""
+        """Return whether it ended well."""
         if self.child is None or self.child.exit_code != 0:
             return False
         if self.due:
@@ -169,16 +162,16 @@ class ApiServer(_AirflowService):
 
     @property
     def address(self) -> str:
-        """Where its UI is."""
+        """Return the address of its UI."""
         return self._setup.url
 
     def ready(self) -> bool:
-        """It answers, and reaches its database."""
+        """Return whether it answers and reaches its database."""
         return bool(self._setup.health().get("metadatabase", {}).get("status") == "healthy")
 
 
 class Component(_AirflowService):
-    """Scheduler, triggerer or DAG processor: known to be well by the heartbeat it leaves in the database."""
+    """Scheduler, triggerer or DAG processor, judged by the heartbeat it leaves in the database."""
 
     stop_seconds = 8.0  # the scheduler would wait for running tasks to end; they are run again after the next start
 
@@ -188,11 +181,11 @@ class Component(_AirflowService):
         self._started, self._well = datetime.now(UTC), False
 
     def prepare(self) -> None:
-        """Remember when this life began: a heartbeat of the last one does not count."""
+        """Note the time of this start: an earlier heartbeat does not count."""
         self._started, self._well = datetime.now(UTC), False
 
     def ready(self) -> bool:
-        """Its own heartbeat, newer than its start, is recent; while the API is silent, as it was before."""
+        """Return whether its heartbeat since the start is recent; while the API is silent, the answer stays."""
         if health := self._setup.health():
             report = health.get(self._key, {})
             beat = report.get(f"latest_{self._key}_heartbeat")
@@ -202,7 +195,7 @@ class Component(_AirflowService):
 
 
 def airflow_services(setup: AirflowSetup, logs: Path, migrated: Path) -> list[Service]:
-    """Airflow's processes in the order of their start; `migrated` remembers which tables the database has."""
+    """Return Airflow's processes in the order of their start; `migrated` holds the version of the tables."""
     migration = Migration(setup, logs / "db-migrate.log", migrated)
     needs = ("postgres", migration.name) if migration.due else ("postgres",)
     api = ApiServer(setup, logs / "api-server.log", needs)
@@ -222,7 +215,7 @@ def forget_other_airflows() -> None:
 
 
 def code_folder(name: str) -> Path:
-    """The checkout's `dags` or `plugins`: named by KEPLER_TRAIN_DAGS or …_PLUGINS, beside the package, or here."""
+    """Return the checkout's `dags` or `plugins`: KEPLER_TRAIN_DAGS or …_PLUGINS, beside the package, or here."""
     variable = f"KEPLER_TRAIN_{name.upper()}"
     if chosen := os.environ.get(variable):
         folder = Path(chosen).absolute()

@@ -1,9 +1,10 @@
-"""Airflow's REST API, as much of it as the demo and the tests need."""
+"""A client of Airflow's REST API, as much of it as the demo and the tests need."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import requests
@@ -14,33 +15,22 @@ _FINISHED = {"success", "failed"}
 
 
 class AirflowApi:
-    """`AirflowApi(url).trigger("train_rapl_BPFOnly", {"nodes": ["n1"]})`; no login, as in the embedded stack."""
+    """A client without login: `AirflowApi(url).trigger("train_rapl_BPFOnly", {"nodes": ["n1"]})`."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._session = requests.Session()
 
-    def health(self) -> dict[str, Any]:
-        """What Airflow says of its parts; empty when it does not answer."""
+    def health(self, seconds: float = 5.0) -> dict[str, Any]:
+        """Return Airflow's report on its parts; nothing when it does not answer in time."""
         try:
-            answer = self._session.get(f"{self.url}/api/v2/monitor/health", timeout=5)
+            answer = self._session.get(f"{self.url}/api/v2/monitor/health", timeout=seconds)
             return dict(answer.json()) if answer.ok else {}
         except (requests.RequestException, ValueError):
             return {}
 
-    def wait_healthy(self, seconds: float = 120.0) -> None:
-        """Wait until every part is healthy."""
-        deadline = time.monotonic() + seconds
-        while True:
-            health = self.health()
-            if health and all(part.get("status") in ("healthy", None) for part in health.values()):
-                return
-            if time.monotonic() > deadline:
-                raise TryAgain(f"Airflow at {self.url} is not healthy after {seconds:.0f} s: {health or 'no answer'}.")
-            time.sleep(0.5)
-
     def dags(self) -> list[str]:
-        """The DAGs that Airflow knows."""
+        """Return the DAGs that Airflow knows."""
         return [dag["dag_id"] for dag in self._call("GET", "/dags", params={"limit": 1000})["dags"]]
 
     def wait_dag(self, dag_id: str, seconds: float = 60.0) -> None:
@@ -55,7 +45,7 @@ class AirflowApi:
             time.sleep(0.5)
 
     def import_errors(self) -> dict[str, str]:
-        """Files that Airflow could not import, with the traceback."""
+        """Return the files that Airflow could not import, with the traceback."""
         return {
             error["filename"]: error["stack_trace"] for error in self._call("GET", "/importErrors")["import_errors"]
         }
@@ -65,35 +55,39 @@ class AirflowApi:
         self._call("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None) -> str:
-        """Start a run now, of no data interval; returns its id."""
+        """Start a run now, of no data interval, and return its id."""
         body = {"logical_date": None, "conf": dict(conf or {})}
         return str(self._call("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
 
     def run_state(self, dag_id: str, run_id: str) -> str:
-        """queued, running, success or failed."""
+        """Return queued, running, success or failed."""
         return str(self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
 
-    def wait_run(self, dag_id: str, run_id: str, seconds: float = 600.0) -> str:
-        """Wait for the end of a run, through restarts of the API server; returns success or failed."""
+    def wait_run(
+        self, dag_id: str, run_id: str, seconds: float = 600.0, look: Callable[[], None] = lambda: None
+    ) -> str:
+        """Wait for the end of a run, through restarts of the API server; return success or failed.
+
+        `look` is called after every reading of the state.
+        """
         deadline = time.monotonic() + seconds
         state = "unknown"
         while state not in _FINISHED:
             if time.monotonic() > deadline:
-                raise TryAgain(f"Run {run_id} of {dag_id} is {state} after {seconds:.0f} s.")
+                raise TryAgain(f"The run {run_id} of {dag_id} is still {state} after {seconds:.0f} s.")
             time.sleep(0.5)
-            try:
+            with suppress(TryAgain):  # Airflow is being restarted; the run goes on when it is back
                 state = self.run_state(dag_id, run_id)
-            except TryAgain:
-                continue
+                look()
         return state
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
-        """The tasks of a run: task_id, map_index, state, try_number and more."""
+        """Return the tasks of a run: task_id, map_index, state, try_number and more."""
         answer = self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances", params={"limit": 1000})
         return list(answer["task_instances"])
 
     def task_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1, map_index: int = -1) -> str:
-        """The words of one try of a task."""
+        """Return the log of one try of a task."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
         content = self._call("GET", path, params={"map_index": map_index, "full_content": True})["content"]
         return "\n".join(line["event"] if isinstance(line, dict) else str(line) for line in content)

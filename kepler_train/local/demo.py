@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kepler_train import __version__
 from kepler_train.errors import KeplerTrainError, UserError
 from kepler_train.events import blank, say
-from kepler_train.local.follow import failures, follow
+from kepler_train.local.follow import failed_tasks, follow_run
 from kepler_train.local.stack import RunningStack, Stack, find
 from kepler_train.local.state import Settings, home_folder
 from kepler_train.records import read_record
@@ -97,8 +97,8 @@ def _run(running: RunningStack, history: Path) -> None:
     run_id = api.trigger(DAG, window)
     blank()
     say(f"Run {run_id} of {DAG}: {running.airflow_url}/dags/{DAG}/runs/{run_id}")
-    if follow(api, DAG, run_id, say) != "success":
-        for task, lines in failures(api, DAG, run_id):
+    if follow_run(api, DAG, run_id, say) != "success":
+        for task, lines in failed_tasks(api, DAG, run_id):
             blank()
             say(f"The task {task} failed. The end of its log:")
             for line in lines:

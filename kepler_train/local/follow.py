@@ -1,52 +1,38 @@
-"""Watch a run of a DAG task by task, and say why it failed if it did."""
+"""Follow a run of a DAG task by task, and list what failed."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
-from kepler_train.errors import TryAgain
 from kepler_train.local.airflow_api import AirflowApi
 
-_DONE = {"success", "failed"}
 _LAST_LINES = 15
 
 
-def follow(api: AirflowApi, dag_id: str, run_id: str, tell: Callable[[str], None], seconds: float = 900.0) -> str:
-    """Tell of every change of a task's state until the run ends; returns success or failed."""
+def follow_run(api: AirflowApi, dag_id: str, run_id: str, tell: Callable[[str], None], seconds: float = 900.0) -> str:
+    """Tell every change of a task's state until the run ends; return success or failed."""
     told: dict[tuple[str, int], tuple[str, int]] = {}
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            state = api.run_state(dag_id, run_id)
-            tasks = api.task_instances(dag_id, run_id)
-        except TryAgain:  # Airflow is being restarted; the run goes on when it is back
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(1)
-            continue
-        for task in sorted(tasks, key=lambda task: task["start_date"] or "~"):
+
+    def tell_changes() -> None:
+        for task in sorted(api.task_instances(dag_id, run_id), key=lambda task: task["start_date"] or "~"):
             key, now = (task["task_id"], task["map_index"]), (task["state"], task["try_number"])
             if now[0] not in (None, "none", "scheduled", "queued", "removed") and told.get(key) != now:
                 told[key] = now
                 tell(_line(task))
-        if state in _DONE:
-            return state
-        if time.monotonic() > deadline:
-            raise TryAgain(f"The run {run_id} of {dag_id} is still {state} after {seconds:.0f} s.")
-        time.sleep(0.5)
+
+    return api.wait_run(dag_id, run_id, seconds, tell_changes)
 
 
-def failures(api: AirflowApi, dag_id: str, run_id: str) -> list[tuple[str, list[str]]]:
-    """The tasks that failed, each with the end of its log."""
-    found = []
+def failed_tasks(api: AirflowApi, dag_id: str, run_id: str) -> list[tuple[str, list[str]]]:
+    """Return the tasks that failed, each with the end of its log."""
+    failed = []
     for task in api.task_instances(dag_id, run_id):
         if task["state"] == "failed":
             log = api.task_log(dag_id, run_id, task["task_id"], task["try_number"], task["map_index"])
             lines = [line for line in log.splitlines() if line.strip() and not line.startswith("::")]
-            found.append((_name(task), lines[-_LAST_LINES:]))
-    return found
+            failed.append((_name(task), lines[-_LAST_LINES:]))
+    return failed
 
 
 def _name(task: dict[str, Any]) -> str:

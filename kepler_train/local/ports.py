@@ -1,4 +1,4 @@
-"""Ports that are ours: taken before the server starts, so that two stacks never choose the same one."""
+"""Ports that are held before their server starts, so that two stacks never choose the same one."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class Port:
             self.release()
             raise
 
+    @property
+    def url(self) -> str:
+        """Return the address of an HTTP server on this port."""
+        return f"http://{self.host}:{self.number}"
+
     def release(self) -> None:
         """Give the port back; a server that listens on it keeps it."""
         self._bound.close()
@@ -43,7 +48,7 @@ class Port:
 
 
 def take_port(host: str, number: int = 0, prefer: int | None = None) -> Port:
-    """The port `number`; with 0 the preferred one if nobody has it, else any that is free."""
+    """Return the port `number`; with 0 the preferred one if nobody has it, else any that is free."""
     if number:
         try:
             return Port(host, number)

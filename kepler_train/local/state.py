@@ -1,28 +1,26 @@
-"""What a home remembers of its stack: settings, who runs it, where everything is."""
+"""The state of a stack in its home: settings, processes and addresses."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import secrets
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self
 
-from kepler_train.local.process import HOME, Identity
+from kepler_train.local.files import lock_file, write_private
+from kepler_train.local.process import HOME, ProcessIdentity
 
 
 def home_folder(chosen: Path | None = None) -> Path:
-    """The home that was asked for, else $KEPLER_TRAIN_HOME, else ~/.kepler-train."""
+    """Return the chosen home, else $KEPLER_TRAIN_HOME, else ~/.kepler-train."""
     named = chosen or (Path(os.environ[HOME]) if os.environ.get(HOME) else Path("~/.kepler-train"))
     return named.expanduser().absolute()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `local up` was asked for."""
+    """The options of `local up`."""
 
     bind: str = "127.0.0.1"
     airflow_port: int = 0
@@ -40,10 +38,12 @@ class Settings:
     """Pid and start of the process with which the stack ends, when it must not outlive one."""
 
     def asks_for_the_same(self, other: Settings) -> bool:
-        """Whether a stack with these settings serves who asked for the `other` ones."""
-        mine, theirs = asdict(self), asdict(other)
+        """Return whether a stack with these settings serves a person who wants the `other` ones."""
+        settings, wanted = asdict(self), asdict(other)
         return all(
-            mine[name] == theirs[name] for name in mine if name != "owner" and theirs[name] != getattr(_DEFAULT, name)
+            settings[name] == wanted[name]
+            for name in settings
+            if name != "owner" and wanted[name] != getattr(_DEFAULT, name)
         )
 
 
@@ -64,13 +64,13 @@ class ServiceState:
 
     @property
     def well(self) -> bool:
-        """It works, or has done its work."""
+        """Return whether it works, or has done its work."""
         return self.state in ("ready", "done")
 
 
 @dataclass
 class StackState:
-    """The whole of `state.json`."""
+    """The content of `state.json`."""
 
     phase: str
     """starting, up, stopping, failed or down"""
@@ -85,7 +85,7 @@ class StackState:
 
     @classmethod
     def read(cls, home: Path) -> Self | None:
-        """None when there never was a stack."""
+        """Return the state of a home; None when there never was a stack."""
         try:
             raw: dict[str, Any] = json.loads((home / "state.json").read_text())
         except (OSError, ValueError):
@@ -98,35 +98,23 @@ class StackState:
         return cls(**raw)
 
     def write(self, home: Path) -> None:
-        """Replace the file in one step: readers see the old state or the new one."""
-        write_private(home / "state.json", asdict(self))
+        """Replace the file in one step."""
+        write_private(home / "state.json", json.dumps(asdict(self), indent=1) + "\n")
 
     @property
     def running(self) -> bool:
-        """Whether a process of the stack's own is alive."""
-        return any(who is not None and Identity(*who).alive for who in (self.supervisor, self.keeper))
+        """Return whether the supervisor or the keeper is alive."""
+        return any(
+            process is not None and ProcessIdentity(*process).alive for process in (self.supervisor, self.keeper)
+        )
 
     @property
     def well(self) -> bool:
-        """Everything works."""
+        """Return whether everything works."""
         return self.phase == "up" and all(service.well for service in self.services)
 
 
-def write_private(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON that only its owner can read, in one step."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    draft.touch(mode=0o600)
-    draft.write_text(json.dumps(content, indent=1) + "\n")
-    draft.rename(path)
-
-
 def lock_home(home: Path) -> IO[str] | None:
-    """The right to run a stack in this home, for as long as the file is open; None when another has it."""
+    """Return the lock of this home, held as long as the file is open; None when another stack has it."""
     home.mkdir(parents=True, exist_ok=True)
-    file = (home / "lock").open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
-    return file
+    return lock_file(home / "lock")

@@ -1,7 +1,7 @@
-"""The process behind `local up`: starts the services, restarts those that die, ends them all.
+"""The process behind `local up`: it starts the services, restarts those that die, and ends them all.
 
-It is two processes. The keeper adopts every orphan below it and outlives the supervisor, so whatever way that ends,
-nothing is left; the supervisor ends when the keeper does. Both hold the home's lock until the last process is gone.
+It is two processes. The keeper adopts every orphan below it and outlives the supervisor, so that nothing is left
+however that ends; the supervisor ends when the keeper does. Both hold the home's lock until the last process is gone.
 """
 
 from __future__ import annotations
@@ -10,24 +10,16 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from kepler_train.errors import KeplerTrainError
 from kepler_train.events import say, warn
 from kepler_train.local.airflow import forget_other_airflows
-from kepler_train.local.plan import STOP_ORDER, Plan, make_plan
-from kepler_train.local.process import (
-    HOME,
-    Identity,
-    adopt_orphans,
-    children_of,
-    die_with_parent,
-    kill_all,
-    reap_orphans,
-)
+from kepler_train.local.process import HOME, ProcessIdentity, children_of, kill_all, reap_orphans
 from kepler_train.local.service import Service
+from kepler_train.local.stack_services import STOP_ORDER, StackServices, plan_services
 from kepler_train.local.state import ServiceState, Settings, StackState
+from kepler_train.processes import adopt_orphans, die_with_parent, kill
 
 _TICK = 0.25
 _GIVE_UP = 3
@@ -39,8 +31,8 @@ _ORPHAN_SECONDS = 2.0
 """Time for an adopted orphan to end by itself, as helpers of a finished task do."""
 
 
-class Watched:
-    """A service and what happened to it so far."""
+class SupervisedService:
+    """A service and its history of starts and failures."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -55,7 +47,7 @@ class Watched:
         self._missed = 0
 
     def tick(self, ready: set[str]) -> None:
-        """One look at the service, and one step towards its being ready."""
+        """Look at the service once, and take one step towards its being ready."""
         now = time.monotonic()
         child = self.service.child
         if child is None:
@@ -118,30 +110,30 @@ class Watched:
 
 
 class Supervisor:
-    """Runs a plan until it is told to stop."""
+    """The loop that keeps the services of a stack running until it is told to stop."""
 
-    def __init__(self, home: Path, settings: Settings, plan: Plan, state: StackState) -> None:
+    def __init__(self, home: Path, settings: Settings, plan: StackServices, state: StackState) -> None:
         self.home, self.state = home, state
-        self._watched = [Watched(service) for service in plan.services]
-        self._owner = Identity(*settings.owner) if settings.owner else None
+        self._services = [SupervisedService(service) for service in plan.services]
+        self._owner = ProcessIdentity(*settings.owner) if settings.owner else None
         self._orphans: dict[int, float] = {}
         self._stopping = False
-        state.services = [watched.shown for watched in self._watched]
+        state.services = [supervised.shown for supervised in self._services]
 
     def stop_soon(self, *_: object) -> None:
         """End after this tick."""
         self._stopping = True
 
     def run(self) -> None:
-        """Watch until the end."""
+        """Watch the services until the end."""
         last = ""
         try:
             while not self._stopping:
                 ready: set[str] = set()
-                for watched in self._watched:
-                    watched.tick(ready)
-                    if watched.shown.well:
-                        ready.add(watched.service.name)
+                for supervised in self._services:
+                    supervised.tick(ready)
+                    if supervised.shown.well:
+                        ready.add(supervised.service.name)
                 self._tend_orphans()
                 self.state.phase = self._phase()
                 if (now := repr(self.state)) != last:
@@ -159,15 +151,15 @@ class Supervisor:
         self.state.phase = "stopping"
         self._save()
         for names in STOP_ORDER:
-            group = [watched for watched in self._watched if watched.service.name in names]
-            for watched in group:
-                watched.service.ask_to_stop()
-            for watched in group:
+            group = [supervised for supervised in self._services if supervised.service.name in names]
+            for supervised in group:
+                supervised.service.ask_to_stop()
+            for supervised in group:
                 started = time.monotonic()
-                watched.service.stop()
-                watched.service.close()
-                watched.shown.state, watched.shown.pid = "stopped", None
-                say(f"{watched.service.name}: stopped in {time.monotonic() - started:.1f} s")
+                supervised.service.stop()
+                supervised.service.close()
+                supervised.shown.state, supervised.shown.pid = "stopped", None
+                say(f"{supervised.service.name}: stopped in {time.monotonic() - started:.1f} s")
             self._save()
         self.state.phase = "down"
         self._save()
@@ -179,13 +171,15 @@ class Supervisor:
             warn(f"The state cannot be written: {error}")
 
     def _phase(self) -> str:
-        if self.state.phase == "up" or all(watched.shown.well for watched in self._watched):
+        if self.state.phase == "up" or all(supervised.shown.well for supervised in self._services):
             return "up"
-        hopeless = [watched for watched in self._watched if not watched.was_ready and watched.failures >= _GIVE_UP]
+        hopeless = [
+            supervised for supervised in self._services if not supervised.was_ready and supervised.failures >= _GIVE_UP
+        ]
         return "failed" if hopeless else "starting"
 
     def _tend_orphans(self) -> None:
-        known = {watched.service.child.pid for watched in self._watched if watched.service.child}
+        known = {supervised.service.child.pid for supervised in self._services if supervised.service.child}
         reap_orphans(known)
         now = time.monotonic()
         orphans = set(children_of(os.getpid())) - known
@@ -193,12 +187,11 @@ class Supervisor:
         for pid, seen in self._orphans.items():
             if now - seen > _ORPHAN_SECONDS:
                 warn(f"Killing process {pid}, whose parent has died")
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                kill(pid)
 
 
 def main() -> None:
-    """`python -m kepler_train.local.supervisor HOME`; it inherits the lock, its settings are in the state."""
+    """Run `python -m kepler_train.local.supervisor HOME`; it inherits the lock, and its settings are in the state."""
     home = Path(sys.argv[1])
     adopt_orphans()
     state = StackState.read(home)
@@ -235,22 +228,22 @@ def _supervise(home: Path, state: StackState, keeper: int) -> None:
     adopt_orphans()
     os.environ[HOME] = str(home)
     forget_other_airflows()
-    mine, parent = Identity.of(os.getpid()), Identity.of(keeper)
-    state.supervisor = (mine.pid, mine.started) if mine else None
-    state.keeper = (parent.pid, parent.started) if parent else None
+    supervisor, keeper_process = ProcessIdentity.of(os.getpid()), ProcessIdentity.of(keeper)
+    state.supervisor = (supervisor.pid, supervisor.started) if supervisor else None
+    state.keeper = (keeper_process.pid, keeper_process.started) if keeper_process else None
     state.phase, state.note, state.since, state.services = "starting", "", time.time(), []
     state.write(home)
     try:
-        plan = make_plan(home, state.settings)
+        plan = plan_services(home, state.settings)
     except KeplerTrainError as error:
         state.phase, state.note = "failed", str(error)
         state.write(home)
         sys.exit(error.exit_code)
     state.urls, state.postgres_data = plan.urls, plan.postgres_data
-    watch = Supervisor(home, state.settings, plan, state)
+    stack = Supervisor(home, state.settings, plan, state)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, watch.stop_soon)
-    watch.run()
+        signal.signal(number, stack.stop_soon)
+    stack.run()
 
 
 def _signal_name(number: int) -> str:

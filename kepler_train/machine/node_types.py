@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kepler_train.errors import UserError
+from kepler_train.errors import UserError, first_problem
 from kepler_train.machine.node_attributes import WEIGHTS, NodeAttributes, similarity
 
 
@@ -178,9 +178,8 @@ def _node_type(key: str, entry: Any, where: object) -> NodeType:
     try:
         kind = NodeType.model_validate(entry)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "its entry"
-        raise UserError(f"{where}: node type {key}: {place}: {first['msg']}.") from None
+        place, problem = first_problem(error)
+        raise UserError(f"{where}: node type {key}: {place or 'its entry'}: {problem}.") from None
     missing = [name for name in WEIGHTS if name not in entry["attrs"]]
     if missing:
         raise UserError(f"{where}: node type {key}: attrs has no {', '.join(missing)}; an unknown one is null.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kepler_train.errors import UserError
+from kepler_train.errors import UserError, first_problem
 from kepler_train.machine.node_attributes import WEIGHTS
 from kepler_train.machine.spec import MachineSpec
 
@@ -33,9 +33,7 @@ def read_machine(path: Path) -> MachineSpec:
     try:
         return MachineSpec.model_validate(_flat(content, path))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UserError(f"{path} is not a machine spec: {place}: {first['msg']}.") from None
+        raise UserError(f"{path} is not a machine spec: {': '.join(first_problem(error))}.") from None
 
 
 def _flat(content: Any, path: Path) -> dict[str, Any]:

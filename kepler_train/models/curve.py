@@ -18,20 +18,20 @@ import numpy as np
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Vector, Watts
-from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, node
+from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, make_node
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-Law = Literal["logarithmic", "logistic", "exponential"]
+CurveLaw = Literal["logarithmic", "logistic", "exponential"]
 # What the graph calls the parameters: power = a · shape(x) + c. Kepler panics at another number of parameters.
-PARAMETERS: dict[Law, tuple[str, ...]] = {
+PARAMETERS: dict[CurveLaw, tuple[str, ...]] = {
     "logarithmic": ("a", "b", "c"),
     "logistic": ("a", "x0", "k", "c"),
     "exponential": ("a", "b", "c"),
 }
 # Operators of the graph of each shape, with their inputs and output.
-_SHAPES: dict[Law, list[tuple[str, ...]]] = {
+_SHAPES: dict[CurveLaw, list[tuple[str, ...]]] = {
     "logarithmic": [("Mul", "b", "x", "bx"), ("Add", "bx", "one", "inside"), ("Log", "inside", "shape")],
     "logistic": [("Sub", "x", "x0", "beyond"), ("Mul", "k", "beyond", "kx"), ("Sigmoid", "kx", "shape")],
     "exponential": [("Mul", "b", "x", "bx"), ("Exp", "bx", "shape")],
@@ -44,7 +44,7 @@ _MAX_EXPONENT = 600.0
 class CurveModel(ComponentModel):
     """A law, its parameters, and the scale (1/s) of its one feature."""
 
-    law: Law
+    law: CurveLaw
     parameters: tuple[float, ...]
     scale: float
 
@@ -91,16 +91,16 @@ class CurveModel(ComponentModel):
         if self.law == "logarithmic":
             numbers["one"] = 1.0
         nodes = [
-            node("Div", INPUT, "scale", "x"),
-            *(node(*names) for names in _SHAPES[self.law]),
-            node("Mul", "a", "shape", "rise"),
-            node("Add", "rise", "c", "watts"),
-            node("Relu", "watts", OUTPUT),
+            make_node("Div", INPUT, "scale", "x"),
+            *(make_node(*names) for names in _SHAPES[self.law]),
+            make_node("Mul", "a", "shape", "rise"),
+            make_node("Add", "rise", "c", "watts"),
+            make_node("Relu", "watts", OUTPUT),
         ]
         return graph_model(nodes, [constant(name, [value]) for name, value in numbers.items()], features)
 
 
-def _power(law: Law, parameters: tuple[float, ...], x: Vector) -> Watts:
+def _power(law: CurveLaw, parameters: tuple[float, ...], x: Vector) -> Watts:
     if law == "logistic":
         height, midpoint, steepness, offset = parameters
         exponent = np.minimum(-steepness * (x - midpoint), _MAX_EXPONENT)

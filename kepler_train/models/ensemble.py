@@ -24,7 +24,7 @@ from kepler_train.models import graphs
 from kepler_train.models.component import ComponentModel, Matrix, Watts
 from kepler_train.models.files import read_json, write_json
 from kepler_train.models.fitted import SubsetModel
-from kepler_train.models.graphs import constant, node
+from kepler_train.models.graphs import constant, make_node
 from kepler_train.models.kinds import ENSEMBLES, load_component
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ class MedianEnsemble(ComponentModel):
         """Return the members' graphs side by side, their predictions sorted row by row and trimmed."""
         count = len(self.members)
         nodes = [
-            node("Concat", *(f"power{number}" for number in range(count)), "every", axis=1),
-            node("TopK", "every", "but the lowest", "sorted", "order", outputs=2, axis=1, largest=1, sorted=1),
-            node("Slice", "sorted", "first", "last", "axis", "middle"),
-            node("ReduceMean", "middle", graphs.OUTPUT, axes=[1], keepdims=1),
+            make_node("Concat", *(f"power{number}" for number in range(count)), "every", axis=1),
+            make_node("TopK", "every", "but the lowest", "sorted", "order", outputs=2, axis=1, largest=1, sorted=1),
+            make_node("Slice", "sorted", "first", "last", "axis", "middle"),
+            make_node("ReduceMean", "middle", graphs.OUTPUT, axes=[1], keepdims=1),
         ]
         numbers = [
             constant("but the lowest", [count - self.trim], np.int64),

@@ -31,7 +31,7 @@ class GraphBuilder:
     def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one output."""
         output = f"{operator}{len(self.nodes)}"
-        self.nodes.append(graphs.node(operator, *inputs, output, **attributes))
+        self.nodes.append(graphs.make_node(operator, *inputs, output, **attributes))
         return output
 
     def constant(self, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> str:
@@ -58,7 +58,7 @@ def estimator_graph(estimator: Any, features: int) -> ModelProto:
         if add is None:
             return _converted(estimator, features)
         name = add(builder, step, name)
-    builder.nodes.append(graphs.node("Cast", name, OUTPUT, to=1))
+    builder.nodes.append(graphs.make_node("Cast", name, OUTPUT, to=1))
     return graphs.graph_model(builder.nodes, builder.constants, features)
 
 
@@ -97,7 +97,7 @@ def _nearest_neighbors(builder: GraphBuilder, neighbors: Any, name: str) -> str:
     distances = builder.node("Add", products, builder.constant(np.square(rows).sum(axis=1)))
     count = builder.constant([neighbors.n_neighbors], np.int64)
     values = f"values{len(builder.nodes)}"
-    builder.nodes.append(graphs.node("TopK", distances, count, values, "rows", outputs=2, largest=0, sorted=0))
+    builder.nodes.append(graphs.make_node("TopK", distances, count, values, "rows", outputs=2, largest=0, sorted=0))
     return builder.node("ReduceMean", builder.node("Gather", builder.constant(neighbors._y), "rows"), axes=[1])
 
 

@@ -39,7 +39,7 @@ def graph_model(nodes: Sequence[NodeProto], initializers: Sequence[TensorProto],
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="kepler-train")
 
 
-def node(operator: str, *names: str, outputs: int = 1, **attributes: Any) -> NodeProto:
+def make_node(operator: str, *names: str, outputs: int = 1, **attributes: Any) -> NodeProto:
     """Return a node; of the names the last are its outputs, the others its inputs."""
     from onnx import helper
 
@@ -56,7 +56,7 @@ def constant(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float32
 def clipped(model: ModelProto) -> ModelProto:
     """Return the graph of max(0, power)."""
     features = model.graph.input[0].type.tensor_type.shape.dim[1].dim_value
-    return composed([model], [node("Relu", "power0", OUTPUT)], [], features)
+    return composed([model], [make_node("Relu", "power0", OUTPUT)], [], features)
 
 
 def weighted_sum(
@@ -68,12 +68,12 @@ def weighted_sum(
 ) -> ModelProto:
     """Return the graph of bias + Σ weight · power; `columns` are those of `X` that each model reads."""
     # 0 for every row, so that a sum of no models has a value per row too.
-    nodes = [node("MatMul", INPUT, "zeros", "nothing")]
+    nodes = [make_node("MatMul", INPUT, "zeros", "nothing")]
     constants = [constant("zeros", np.zeros((features, 1))), constant("bias", [bias])]
     for number, weight in enumerate(weights):
-        nodes.append(node("Mul", f"power{number}", f"weight{number}", f"part{number}"))
+        nodes.append(make_node("Mul", f"power{number}", f"weight{number}", f"part{number}"))
         constants.append(constant(f"weight{number}", [weight]))
-    nodes.append(node("Sum", *(f"part{number}" for number in range(len(weights))), "nothing", "bias", OUTPUT))
+    nodes.append(make_node("Sum", *(f"part{number}" for number in range(len(weights))), "nothing", "bias", OUTPUT))
     return composed(models, nodes, constants, features, columns)
 
 
@@ -97,7 +97,7 @@ def composed(
         if columns is not None:
             renamed[INPUT] = f"X{index}"
             constants.append(constant(f"columns{index}", columns[index], np.int64))
-            inner_nodes.append(node("Gather", INPUT, f"columns{index}", f"X{index}", axis=1))
+            inner_nodes.append(make_node("Gather", INPUT, f"columns{index}", f"X{index}", axis=1))
         for tensor in model.graph.initializer:
             constants.append(TensorProto.FromString(tensor.SerializeToString()))
             constants[-1].name = renamed.setdefault(tensor.name, f"{index}/{tensor.name}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Vector, Watts
-from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, node
+from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, make_node
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -64,9 +64,9 @@ class LinearModel(ComponentModel):
     def graph(self, features: int) -> ModelProto:
         """Return the same formula; scaled first, so that no product leaves the range of float32."""
         nodes = [
-            node("Div", INPUT, "scale", "scaled"),
-            node("MatMul", "scaled", "weight", "sum"),
-            node("Add", "sum", "bias", OUTPUT),
+            make_node("Div", INPUT, "scale", "scaled"),
+            make_node("MatMul", "scaled", "weight", "sum"),
+            make_node("Add", "sum", "bias", OUTPUT),
         ]
         numbers = [
             constant("scale", self.scale),

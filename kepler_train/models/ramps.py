@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kepler_train.errors import UserError
 from kepler_train.models.component import ComponentModel, Matrix, Vector, Watts
 from kepler_train.models.files import read_json, write_json
-from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, node
+from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, make_node
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -86,18 +86,18 @@ class RampModel(ComponentModel):
         # A term of one ramp has 1 as its second factor: a last column beside the ramps.
         second = [term[1] if len(term) == 2 else len(self.ramps) for term in self.terms]
         nodes = [
-            node("Gather", INPUT, "column", "read", axis=1),
-            node("Max", "read", "low", "above"),
-            node("Min", "above", "high", "within"),
-            node("Sub", "within", "low", "from low"),
-            node("Div", "from low", "scale", "scaled"),
-            node("Pow", "scaled", "power of piece", "piece"),
-            node("Pad", "piece", "one more", "one", "padded"),
-            node("Gather", "piece", "first", "first factor", axis=1),
-            node("Gather", "padded", "second", "second factor", axis=1),
-            node("Mul", "first factor", "second factor", "term"),
-            node("MatMul", "term", "weight", "sum"),
-            node("Add", "sum", "bias", OUTPUT),
+            make_node("Gather", INPUT, "column", "read", axis=1),
+            make_node("Max", "read", "low", "above"),
+            make_node("Min", "above", "high", "within"),
+            make_node("Sub", "within", "low", "from low"),
+            make_node("Div", "from low", "scale", "scaled"),
+            make_node("Pow", "scaled", "power of piece", "piece"),
+            make_node("Pad", "piece", "one more", "one", "padded"),
+            make_node("Gather", "piece", "first", "first factor", axis=1),
+            make_node("Gather", "padded", "second", "second factor", axis=1),
+            make_node("Mul", "first factor", "second factor", "term"),
+            make_node("MatMul", "term", "weight", "sum"),
+            make_node("Add", "sum", "bias", OUTPUT),
         ]
         numbers = [
             constant("column", column, np.int64),

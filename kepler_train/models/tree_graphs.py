@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kepler_train.models.graphs import INPUT, ML, OUTPUT, NoGraph, graph_model, node
+from kepler_train.models.graphs import INPUT, ML, OUTPUT, NoGraph, graph_model, make_node
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -42,7 +42,7 @@ class Trees:
         tree_ids = np.repeat(np.arange(len(self.sizes)), self.sizes)
         node_ids = np.concatenate([np.arange(size) for size in self.sizes])
         leaves = self.left < 0
-        ensemble = node("TreeEnsembleRegressor", INPUT, OUTPUT, domain=ML, n_targets=1)
+        ensemble = make_node("TreeEnsembleRegressor", INPUT, OUTPUT, domain=ML, n_targets=1)
         attributes = {
             "nodes_treeids": tree_ids,
             "nodes_nodeids": node_ids,

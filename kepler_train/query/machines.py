@@ -94,57 +94,43 @@ class _NodeMetrics:
     prefix: str
 
     def machine(self) -> MachineSpec:
-        model = self._label(self._own("node_cpu_info"), "model_name") or self._label("node_cpu_info", "model_name")
-        vendor = self._label(self._own("node_cpu_info"), "vendor_id") or self._label("node_cpu_info", "vendor")
-        version = self._label(self._own("build_info"), "version") or self._label(
-            self._own("exporter_build_info"), "version"
-        )
+        """Return the machine that they describe; what neither exporter tells is None."""
+        of_kepler = f"{self.prefix}node_cpu_info"
+        model = self._label((of_kepler, "model_name"), ("node_cpu_info", "model_name"))
+        vendor = self._label((of_kepler, "vendor_id"), ("node_cpu_info", "vendor"))
+        versions = [(f"{self.prefix}{name}", "version") for name in ("build_info", "exporter_build_info")]
+        product, board = (self._label(("node_dmi_info", label)) for label in ("product_name", "system_vendor"))
         memory = self._highest("node_memory_MemTotal_bytes")
+        cpus = self._count((of_kepler, "processor"), ("node_cpu_seconds_total", "cpu"), ("node_cpu_info", "cpu"))
+        cores = self._count((of_kepler, "physical_id", "core_id"), ("node_cpu_info", "package", "core"))
         return MachineSpec(
             processor=processor_name(model),
-            cores=self._cpus(),
-            chips=self._distinct(self._own("node_cpu_info"), "physical_id")
-            or self._distinct("node_cpu_info", "package")
-            or None,
+            cores=cpus,
+            chips=self._count((of_kepler, "physical_id"), ("node_cpu_info", "package")),
             memory=gibibytes(memory) if memory else None,
             frequency=megahertz(self._clock(model)),
             vendor=processor_name(vendor),
-            threads_per_core=self._threads(),
-            kernel=self._label(_UNAME, "release"),
-            virtualization=by_firmware(
-                self._label("node_dmi_info", "product_name"), self._label("node_dmi_info", "system_vendor")
-            ),
-            kepler_version=version.removeprefix("v"),
+            threads_per_core=cpus // cores if cpus and cores else None,
+            kernel=self._label((_UNAME, "release")),
+            virtualization=by_firmware(product, board),
+            kepler_version=self._label(*versions).removeprefix("v"),
         )
 
-    def _own(self, metric: str) -> str:
-        return self.prefix + metric
+    def _label(self, *candidates: tuple[str, str]) -> str:
+        """Return the first value that is not empty of (metric, label)."""
+        values = (labels.get(label, "") for metric, label in candidates for labels, _ in self.rows.get(metric, []))
+        return next(filter(None, values), "")
 
-    def _label(self, metric: str, label: str) -> str:
-        """Return the first value of a label that is not empty."""
-        return next((labels[label] for labels, _ in self.rows.get(metric, []) if labels.get(label)), "")
-
-    def _distinct(self, metric: str, *labels: str) -> int:
-        """Return how many combinations of values the labels have; 0 where a series lacks them all."""
-        values = {tuple(row.get(label, "") for label in labels) for row, _ in self.rows.get(metric, [])}
-        return len({value for value in values if any(value)})
+    def _count(self, *candidates: tuple[str, ...]) -> int | None:
+        """Count the combinations of values of (metric, label, …), of the first candidate that has any."""
+        for metric, *names in candidates:
+            values = {tuple(labels.get(name, "") for name in names) for labels, _ in self.rows.get(metric, [])}
+            if count := sum(map(any, values)):
+                return count
+        return None
 
     def _highest(self, metric: str) -> float | None:
         return max((value for _, value in self.rows.get(metric, []) if value > 0), default=None)
-
-    def _cpus(self) -> int | None:
-        counted_by = (
-            (self._own("node_cpu_info"), "processor"),
-            ("node_cpu_seconds_total", "cpu"),
-            ("node_cpu_info", "cpu"),
-        )
-        return next((count for metric, label in counted_by if (count := self._distinct(metric, label))), None)
-
-    def _threads(self) -> int | None:
-        of_kepler = self._distinct(self._own("node_cpu_info"), "physical_id", "core_id")
-        cores = of_kepler or self._distinct("node_cpu_info", "package", "core")
-        cpus = self._cpus()
-        return cpus // cores if cpus and cores else None
 
     def _clock(self, model: str) -> float | None:
         """Return the clock (MHz) that the hardware allows, else its set limit, else that of the model name.

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from kepler_train.errors import UserError
+from kepler_train.errors import UserError, first_problem
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.spec import Time
 from kepler_train.workspace import Inputs, open_store
@@ -94,9 +94,7 @@ def parse_schedule(content: bytes, where: object) -> Schedule:
     try:
         schedule = Schedule.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{where} is not a schedule: {place}: {first['msg'].removeprefix('Value error, ')}.") from None
+        raise UserError(f"{where} is not a schedule: {': '.join(first_problem(error))}.") from None
     if "phases" not in schedule.model_fields_set:
         raise UserError(f"{where} is not a schedule: it has no phases.")
     return schedule

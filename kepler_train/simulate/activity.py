@@ -1,4 +1,4 @@
-"""Containers over time: who runs when, on which socket, and how busy."""
+"""Containers over time: when they run, on which socket, and how busy they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kepler_train.simulate.machine import Machine
-from kepler_train.simulate.schedule import IDLE, Phase
+from kepler_train.simulate.schedule import IDLE, SimulatedPhase
 from kepler_train.simulate.workloads import BACKGROUND, JOB, STRESS_LOADS, SYSTEM, Workload
 
 Array = NDArray[np.float64]
@@ -32,12 +32,12 @@ class Container:
 
     @property
     def key(self) -> str:
-        """As extraction names it: container id/pod/container/namespace."""
+        """Return its name as extraction spells it: container id/pod/container/namespace."""
         return f"{self.container_id}/{self.pod}/{self.name}/{self.namespace}"
 
 
 def wander(rng: np.random.Generator, mean: float, length: int, spread: float, memory: float = 0.9) -> Array:
-    """A positive rate around `mean` that drifts: the exponential of a first-order autoregression."""
+    """Return a positive rate around `mean` that drifts: the exponential of a first-order autoregression."""
     noise = rng.normal(0, spread * np.sqrt(1 - memory**2), length)
     noise[0] = rng.normal(0, spread)
     # The recursion x[t] = memory·x[t-1] + noise[t], as a convolution that forgets after 64 ticks.
@@ -47,11 +47,11 @@ def wander(rng: np.random.Generator, mean: float, length: int, spread: float, me
 
 
 def make_containers(
-    machine: Machine, phases: list[Phase], ticks: int, at_once: int, tick: float, rng: np.random.Generator
+    machine: Machine, phases: list[SimulatedPhase], ticks: int, at_once: int, tick: float, rng: np.random.Generator
 ) -> list[Container]:
-    """At most `at_once` at a time: background ones, a job that comes and goes, and up to two stress ones."""
+    """Return at most `at_once` containers at a time: background, a job that comes and goes, up to two stressors."""
     even = tuple([1 / machine.sockets] * machine.sockets)
-    found = [
+    containers = [
         Container(
             "system_processes", "system_processes", "system_processes", "system", SYSTEM, even,
             0, ticks, wander(rng, 0.10, ticks, 0.15),
@@ -61,8 +61,8 @@ def make_containers(
     def start(
         pod: str, name: str, namespace: str, mix: Workload, shares: tuple[float, ...], first: int, busy: Array
     ) -> None:
-        made_up = rng.bytes(6).hex()
-        found.append(Container(made_up, pod, name, namespace, mix, shares, first, first + len(busy), busy))
+        container_id = rng.bytes(6).hex()
+        containers.append(Container(container_id, pod, name, namespace, mix, shares, first, first + len(busy), busy))
 
     for index in range(at_once - 4):
         pod, namespace, mix, mean = BACKGROUND[index % len(BACKGROUND)]
@@ -71,24 +71,24 @@ def make_containers(
     for number, (first, last) in enumerate(_job_times(ticks, tick, rng)):
         start(f"report-{number}", "report", "batch", JOB, even, first, wander(rng, 0.2, last - first, 0.1))
     free = np.full(ticks, float(machine.cores))
-    for c in found:
+    for c in containers:
         free[c.first : c.last] -= c.busy
     for number, phase in enumerate(p for p in phases if p.load != IDLE):
         mix = STRESS_LOADS[phase.load]
         first_half = (phase.instances + 1) // 2
         for part, (cpus, first_cpu) in enumerate(((first_half, 0), (phase.instances - first_half, first_half))):
             if cpus:
-                wanted = wander(rng, 0.97 * cpus, phase.last - phase.first, 0.006)
+                demand = wander(rng, 0.97 * cpus, phase.last - phase.first, 0.006)
                 # Pinned instances get what the others leave of the machine, never more than their own CPUs.
-                most = np.minimum(free[phase.first : phase.last] / phase.instances, 1) * cpus
-                busy = np.minimum(wanted, most)
+                available = np.minimum(free[phase.first : phase.last] / phase.instances, 1) * cpus
+                busy = np.minimum(demand, available)
                 shares = machine.socket_shares(cpus, first_cpu)
                 start(f"stress-{number}-{part}", f"stress-{phase.load}", "stress", mix, shares, phase.first, busy)
-    return found
+    return containers
 
 
 def _job_times(ticks: int, tick: float, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """A job about every hour, for 5 to 12 minutes."""
+    """Return when a job runs: about every hour, for 5 to 12 minutes."""
     times, at = [], rng.uniform(0, 1800)
     while (first := int(at / tick)) < ticks:
         length = rng.uniform(300, 720)
@@ -100,7 +100,7 @@ def _job_times(ticks: int, tick: float, rng: np.random.Generator) -> list[tuple[
 
 @dataclass(frozen=True)
 class Drivers:
-    """What power depends on, by socket (rows) and tick (columns)."""
+    """The quantities that power depends on, by socket (rows) and tick (columns)."""
 
     busy: Array  # cores
     instructions: Array  # 10⁹ per second
@@ -108,16 +108,16 @@ class Drivers:
 
 
 def drivers(containers: list[Container], ghz: Array, sockets: int) -> tuple[list[Drivers], Drivers]:
-    """The drivers of each container over its life, and of the whole node.
+    """Return the drivers of each container over its life, and of the whole node.
 
     A crowded memory bus slows memory-bound mixes: instructions per cycle fall with the misses that all
     containers of the socket ask for.
     """
-    asked = np.zeros((sockets, len(ghz)))
+    demand = np.zeros((sockets, len(ghz)))
     for c in containers:
         rate = c.busy * ghz[c.first : c.last] * c.workload.ipc * c.workload.misses / 1000
-        asked[:, c.first : c.last] += np.outer(c.shares, rate)
-    pressure = asked / MISS_SATURATION
+        demand[:, c.first : c.last] += np.outer(c.shares, rate)
+    pressure = demand / MISS_SATURATION
     each = []
     total = Drivers(*(np.zeros((sockets, len(ghz))) for _ in range(3)))
     for c in containers:
@@ -125,16 +125,16 @@ def drivers(containers: list[Container], ghz: Array, sockets: int) -> tuple[list
         busy = np.outer(c.shares, c.busy)
         ipc = c.workload.ipc / (1 + c.workload.memory_bound * pressure[:, life])
         instructions = busy * ghz[life] * ipc
-        own = Drivers(busy, instructions, instructions * c.workload.misses / 1000)
-        each.append(own)
-        total.busy[:, life] += own.busy
-        total.instructions[:, life] += own.instructions
-        total.misses[:, life] += own.misses
+        part = Drivers(busy, instructions, instructions * c.workload.misses / 1000)
+        each.append(part)
+        total.busy[:, life] += part.busy
+        total.instructions[:, life] += part.instructions
+        total.misses[:, life] += part.misses
     return each, total
 
 
 def feature_rates(container: Container, own: Drivers, ghz: Array) -> dict[str, Array]:
-    """What Kepler counts for one container, per second."""
+    """Return what Kepler counts for one container, per second."""
     busy = own.busy.sum(axis=0)
     instructions = own.instructions.sum(axis=0)
     mix = container.workload

@@ -1,4 +1,4 @@
-"""The live exporter: what a node exports now, with faults on request."""
+"""The live exporter: the metrics of a node now, with faults on request."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from kepler_train.errors import UserError
 from kepler_train.simulate.faults import DATA_FAULTS, check_faults
 from kepler_train.simulate.history import DIALECTS, check_names, without_uncore
-from kepler_train.simulate.live import Source
+from kepler_train.simulate.live import LiveNode
 from kepler_train.simulate.node import NodeRun
-from kepler_train.simulate.openmetrics import format_labels, format_value
+from kepler_train.simulate.openmetrics import format_labels, format_sample
 from kepler_train.simulate.reading import reading_of
 from kepler_train.simulate.series import Family, Scrapes
-from kepler_train.simulate.server import Answer, Server
+from kepler_train.simulate.server import HttpAnswer, Server
 from kepler_train.simulate.variant import USUAL, Variant
 
 CYCLE_SECONDS = 300.0  # each live fault strikes once in five minutes
@@ -36,7 +36,7 @@ class Exporter:
 
     def __init__(
         self,
-        source: Source,
+        source: LiveNode,
         dialect: str,
         sources: Sequence[str],
         faults: frozenset[str],
@@ -57,7 +57,7 @@ class Exporter:
         self._shown: dict[str, float] = {}
 
     def text(self) -> str:
-        """One scrape, in Prometheus text format."""
+        """Return one scrape, in Prometheus text format."""
         with self._lock:
             run = self._source.run()
             now = min(max(time.time(), run.edges[0]), run.edges[-1])
@@ -76,7 +76,7 @@ class Exporter:
                     if family.kind == "counter":
                         survives = curve.survives_restart and "reset" not in self._faults
                         value = self._since_reset(key, value, restarts and not survives)
-                    lines.append(f"{key} {format_value(value, curve.decimals)}")
+                    lines.append(f"{key} {format_sample(value, curve.decimals)}")
             return "\n".join(lines) + "\n"
 
     def _families(self, run: NodeRun) -> list[Family]:
@@ -85,19 +85,19 @@ class Exporter:
             self._run, self._made = run, DIALECTS[self._dialect](shown, self._sources, self._variant)
         return self._made
 
-    def answer(self, path: str, _given: dict[str, list[str]]) -> Answer:
-        """The HTTP answer for a path."""
+    def answer(self, path: str, _given: dict[str, list[str]]) -> HttpAnswer:
+        """Return the HTTP answer for a path."""
         if path != "/metrics":
             page = b'<html><body><a href="/metrics">Metrics</a></body></html>\n'
             status = HTTPStatus.OK if path == "/" else HTTPStatus.NOT_FOUND
-            return Answer(page, status, "text/html; charset=utf-8")
+            return HttpAnswer(page, status, "text/html; charset=utf-8")
         second = (time.monotonic() - self._began) % CYCLE_SECONDS
         down = max((DOWN_SECONDS[name] for name in self._faults if name in DOWN_SECONDS), default=0.0)
         if CYCLE_SECONDS - down <= second:
-            return Answer(b"exporter is down\n", HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8")
+            return HttpAnswer(b"exporter is down\n", HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8")
         if "late" in self._faults and random.random() < 1 / 3:  # noqa: S311 - not a secret
             time.sleep(random.uniform(0, 2))  # noqa: S311
-        return Answer(self.text().encode(), content_type=CONTENT_TYPE)
+        return HttpAnswer(self.text().encode(), content_type=CONTENT_TYPE)
 
     def _enters_new_cycle(self) -> bool:
         cycle = int((time.monotonic() - self._began) / CYCLE_SECONDS)
@@ -112,5 +112,5 @@ class Exporter:
 
 
 def exporter_server(exporter: Exporter, host: str = "127.0.0.1", port: int = 0) -> Server:
-    """`with exporter_server(exporter) as server: requests.get(server.url + "/metrics")`."""
+    """Return a server: `with exporter_server(exporter) as server: requests.get(server.url + "/metrics")`."""
     return Server(exporter.answer, host, port)

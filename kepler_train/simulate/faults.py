@@ -33,7 +33,7 @@ SERVER_FAULTS = {
 
 
 def check_faults(names: Iterable[str], known: Iterable[str]) -> frozenset[str]:
-    """The names, when all are known."""
+    """Return the names; refuse unknown ones."""
     names, known = list(names), list(known)
     for name in names:
         if name not in known:
@@ -48,7 +48,7 @@ def scrapes(
     offset: float = 0.0,
     reading: Reading | None = None,
 ) -> Scrapes:
-    """When one node was scraped: `offset` (s) after each of these moments, unless a fault says otherwise."""
+    """Return when one node was scraped: `offset` (s) after each of these moments, but for the faults."""
     tick, span = edges[1] - edges[0], edges[-1] - edges[0]
     times = edges + offset if offset else edges.copy()
     restarts: tuple[float, ...] = ()

@@ -1,4 +1,4 @@
-"""Days of a node that does not exist: OpenMetrics text, the truth behind it, and the schedule it ran."""
+"""Days of a simulated node: OpenMetrics text, the truth behind it, and the schedule it ran."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from pathlib import Path
 import numpy as np
 
 from kepler_train.errors import UserError, unknown_name
-from kepler_train.simulate import current, legacy, node_exporter
 from kepler_train.simulate.faults import scrapes
-from kepler_train.simulate.files import replacing
+from kepler_train.simulate.kepler_current import current_families
+from kepler_train.simulate.kepler_legacy import legacy_families
 from kepler_train.simulate.node import NodeRun
+from kepler_train.simulate.node_exporter import OFFSET_SECONDS, node_exporter_families
 from kepler_train.simulate.openmetrics import write_openmetrics
 from kepler_train.simulate.reading import reading_of
 from kepler_train.simulate.schedule import phase_records
 from kepler_train.simulate.series import Family, Scrapes
 from kepler_train.simulate.variant import USUAL, Variant
+from kepler_train.simulate.whole_files import replacing
 
-DIALECTS = {"legacy": legacy.families, "current": current.families}
+DIALECTS = {"legacy": legacy_families, "current": current_families}
 SECOND_JOB = "kubernetes-pods"
 SOURCES = ("rapl-sysfs", "rapl-msr", "acpi", "hmc", "redfish")
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a history file holds."""
+    """The size of a history file."""
 
     series: int
     samples: int
@@ -42,24 +44,24 @@ def exported(
     seed: int,
     variant: Variant = USUAL,
 ) -> list[tuple[Scrapes, list[Family]]]:
-    """Per exporter: when it was scraped, and the curves that it showed."""
+    """Return for each exporter when it was scraped, and the curves that it showed."""
     check_names(dialect, sources)
-    found = []
+    exporters = []
     for index, run in enumerate(runs):
         shown = without_uncore(run) if "zero-power" in faults else run
         families = DIALECTS[dialect](shown, sources, variant)
-        random = (np.random.default_rng([seed, index, stream]) for stream in (1, 2, 3))
+        generators = (np.random.default_rng([seed, index, stream]) for stream in (1, 2, 3))
         edges = run.scrape_edges
-        found.append((scrapes(edges, faults, next(random), 0.0, reading_of(run, faults)), families))
+        exporters.append((scrapes(edges, faults, next(generators), 0.0, reading_of(run, faults)), families))
         if "duplicate" in faults:
             offset = 0.2 * run.scrape
-            again = scrapes(edges, faults, next(random), offset, reading_of(run, faults, offset))
-            found.append((again, [_of_second_job(family) for family in families]))
+            again = scrapes(edges, faults, next(generators), offset, reading_of(run, faults, offset))
+            exporters.append((again, [_of_second_job(family) for family in families]))
         if variant.node_exporter:
-            offset = min(node_exporter.OFFSET_SECONDS, 0.47 * run.scrape)
-            beside = scrapes(edges, faults - {"restart"}, next(random), offset)  # Kepler's restart is not its own
-            found.append((beside, node_exporter.families(run)))
-    return found
+            offset = min(OFFSET_SECONDS, 0.47 * run.scrape)
+            beside = scrapes(edges, faults - {"restart"}, next(generators), offset)  # Kepler's restart is not its own
+            exporters.append((beside, node_exporter_families(run)))
+    return exporters
 
 
 def _of_second_job(family: Family) -> Family:
@@ -79,7 +81,7 @@ def check_names(dialect: str, sources: Sequence[str]) -> None:
 
 
 def without_uncore(run: NodeRun) -> NodeRun:
-    """The same node with an uncore meter that stays at 0."""
+    """Return the same node with an uncore meter that stays at 0."""
     nothing = {"uncore": np.zeros_like(run.energy["uncore"])}
     none_active = {"uncore": np.zeros_like(run.active_energy["uncore"])}
     return replace(
@@ -91,7 +93,7 @@ def without_uncore(run: NodeRun) -> NodeRun:
 
 
 def write_history(path: Path, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> Written:
-    """The OpenMetrics file, whole or not at all."""
+    """Write the OpenMetrics file, whole or not at all; return its size."""
     with replacing(path) as beside:
         with beside.open("w", encoding="utf-8", buffering=1 << 20) as out:
             series, samples = write_openmetrics(out, nodes)
@@ -100,7 +102,7 @@ def write_history(path: Path, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> 
 
 
 def write_schedule(path: Path, runs: Sequence[NodeRun], machine_id: str) -> int:
-    """The phases of every node as JSON; returns how many."""
+    """Write the phases of every node as JSON and return how many."""
     phases = [record for run in runs for record in phase_records(run.name, run.edges, run.phases)]
     with replacing(path) as beside:
         beside.write_text(json.dumps({"machine_id": machine_id, "phases": phases}, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Where a live exporter's numbers come from: a simulated schedule, or this machine's own processes."""
+"""Live nodes: a simulated schedule, or this machine's own processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from kepler_train.errors import UserError
 from kepler_train.simulate.activity import Container
-from kepler_train.simulate.host import STRESS, GroupClock, Process, busy_seconds, load_of, read_processes
+from kepler_train.simulate.host_processes import STRESS, GroupClock, HostProcess, busy_seconds, load_of, read_processes
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, continued, make_run, run_node
 from kepler_train.simulate.workloads import STRESS_LOADS, SYSTEM, Workload, blend
@@ -20,11 +20,11 @@ from kepler_train.simulate.workloads import STRESS_LOADS, SYSTEM, Workload, blen
 LIVE_TICK = 5.0  # s: a simulated node's load changes that often, whoever scrapes it how often
 
 
-class Source(Protocol):
-    """A node that lives now."""
+class LiveNode(Protocol):
+    """A node that can tell its state at any moment."""
 
     def run(self) -> NodeRun:
-        """What the node has done up to this moment, at least."""
+        """Return what the node has done, at least up to this moment."""
         ...
 
 
@@ -37,7 +37,7 @@ class SimulatedNode:
         self._run = replace(run_node(scenario), name=name)
 
     def run(self) -> NodeRun:
-        """The stretch of time that now is in."""
+        """Return the stretch of time that now is in."""
         with self._lock:
             while time.time() > self._run.edges[-1]:
                 self._scenario = replace(self._scenario, start=float(self._run.edges[-1]), seed=self._scenario.seed + 1)
@@ -74,7 +74,7 @@ class HostNode:
         self._last = self._step(self._at + 0.001, 0.0, 0.0)
 
     def run(self) -> NodeRun:
-        """The node up to this moment, or to the last refresh; two edges, the one before and that."""
+        """Return the node up to this moment or to the last refresh: two edges, the one before and that."""
         return self._last if self._refreshed else self._read()
 
     def _read(self) -> NodeRun:
@@ -106,21 +106,21 @@ class HostNode:
     def _stat(self) -> str:
         return (self._proc / "stat").read_text()
 
-    def _stress(self) -> list[Process]:
+    def _stress(self) -> list[HostProcess]:
         members = [p for p in read_processes(self._proc) if p.name.startswith(STRESS)]
-        used: dict[Workload, float] = {}
+        seconds_by_mix: dict[Workload, float] = {}
         for p in members:
-            grown = p.own - self._workers.get((p.pid, p.started), 0.0)
-            if grown > 0 and p.name != STRESS:  # the bare name is the parent that waits
+            growth = p.own - self._workers.get((p.pid, p.started), 0.0)
+            if growth > 0 and p.name != STRESS:  # the bare name is the parent that waits
                 mix = STRESS_LOADS[load_of(p.name, STRESS_LOADS) or "cpu"]
-                used[mix] = used.get(mix, 0.0) + grown
+                seconds_by_mix[mix] = seconds_by_mix.get(mix, 0.0) + growth
         self._workers = {(p.pid, p.started): p.own for p in members}
-        if used:
-            self._mix = blend(STRESS, used)
+        if seconds_by_mix:
+            self._mix = blend(STRESS, seconds_by_mix)
         return members
 
     def _step(self, now: float, stress: float, system: float) -> NodeRun:
-        """One tick from the last moment to `now`, in which these CPU seconds were used."""
+        """Return one tick from the last moment to `now`, in which these CPU seconds were used."""
         length = now - self._at
         cores = self._machine.cores
         # Counters of hundredths may promise more than the CPUs can do in so short a time; power must not.

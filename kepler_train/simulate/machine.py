@@ -1,4 +1,4 @@
-"""A machine: sockets, cores, frequency steps, and what it draws when nothing runs."""
+"""A simulated machine: sockets, cores, frequency steps, and its idle power."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Machine:
 
     @property
     def cores(self) -> int:
-        """CPUs of the whole machine; there is no hyper-threading."""
+        """Return the CPUs of the whole machine; there is no hyper-threading."""
         return self.sockets * self.cores_per_socket
 
     def idle(self, component: str) -> float:
-        """Idle power of the whole node (W); the platform feeds everything else too."""
+        """Return the idle power of the whole node (W); the platform feeds everything else too."""
         if component != "platform":
             return self.sockets * self.idle_watts[component]
         return self.idle_watts["platform"] + self.idle("package") + self.idle("dram")
 
     def governed_mhz(self, busy_cores: float) -> int:
-        """The governor's step: lowest when idle, highest for one busy core, less the more cores share the heat."""
+        """Return the governor's step: lowest when idle, highest for one core, less the more share the heat."""
         steps = self.frequencies_mhz
         if busy_cores < 0.5:
             return steps[0]
@@ -42,12 +42,12 @@ class Machine:
         return steps[max(len(steps) - 1 - bins, 0)]
 
     def sweep_mhz(self) -> tuple[int, ...]:
-        """What the stress schedule sweeps: from the lowest step + 800 MHz in steps of 800 MHz to the highest."""
+        """Return the sweep: from the lowest step + 800 MHz in steps of 800 MHz to the highest."""
         low, high = self.frequencies_mhz[0], self.frequencies_mhz[-1]
         return tuple(range(low + 800, high + 1, 800)) or (high,)
 
     def socket_shares(self, instances: int, first_cpu: int = 0) -> tuple[float, ...]:
-        """Share of pinned instances on each socket; neighbouring CPUs are on different sockets."""
+        """Return the share of pinned instances on each socket; neighbouring CPUs are on different sockets."""
         on_socket = [0] * self.sockets
         for cpu in range(first_cpu, first_cpu + instances):
             on_socket[cpu % self.sockets] += 1

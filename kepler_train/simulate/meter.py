@@ -1,4 +1,4 @@
-"""The power meter: what it adds to the truth, and so the error below which no model can be judged."""
+"""The power meter: its noise, and so the error below which no model can be judged."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ QUANTUM_JOULES = {"package": 2**-14, "core": 2**-14, "uncore": 2**-14, "dram": 2
 
 
 def metered_joules(component: str, watts: Array, tick: float, rng: np.random.Generator) -> Array:
-    """Energy (J) of each tick with the meter's noise; never negative, so counters never fall."""
+    """Return the energy (J) of each tick with the meter's noise; never negative, so counters never fall."""
     noise = rng.normal(0, NOISE_WATTS[component] * math.sqrt(REFERENCE_SECONDS / tick), watts.shape)
     return np.asarray(np.maximum(watts + noise, 0) * tick)
 
 
 def read_energy(component: str, energy: Array) -> Array:
-    """What the counter shows (J): whole quanta of the energy that went through the meter."""
+    """Return what the counter shows (J): whole quanta of the energy that went through the meter."""
     quantum = QUANTUM_JOULES[component]
     return np.asarray(np.floor(energy / quantum) * quantum)
 
 
 def noise_deviation(component: str, machine: Machine, interval: float = REFERENCE_SECONDS) -> float:
-    """Standard deviation (W) of the node's metered minus true mean power over one scrape interval (s).
+    """Return the standard deviation (W) of metered minus true mean power of a node in a scrape interval (s).
 
     Noise of n independent meters, plus the difference of two counter readings that are each cut to a whole
     quantum q: √(n·(σ²·15/t + q²/(6·t²))). Legacy Kepler's two modes are two counters; that doubles the last
@@ -43,5 +43,5 @@ def noise_deviation(component: str, machine: Machine, interval: float = REFERENC
 
 
 def noise_floor(machine: Machine, interval: float = REFERENCE_SECONDS) -> dict[str, float]:
-    """Per component, the mean absolute error (W) of a perfect model against the meter: √(2/π) deviations."""
+    """Return for each component the mean absolute error (W) of a perfect model: √(2/π) deviations."""
     return {name: math.sqrt(2 / math.pi) * noise_deviation(name, machine, interval) for name in COMPONENTS}

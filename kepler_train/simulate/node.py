@@ -1,4 +1,4 @@
-"""One simulated node: its containers, true power and metered energy over a stretch of time."""
+"""One simulated node: its containers, true power and metered energy over time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from kepler_train.simulate.activity import Array, Container, Drivers, drivers, feature_rates, make_containers
 from kepler_train.simulate.machine import COMPONENTS, Machine
 from kepler_train.simulate.meter import metered_joules, read_energy
-from kepler_train.simulate.power import attributed_power, dynamic_power
-from kepler_train.simulate.schedule import Phase, make_schedule
+from kepler_train.simulate.power import attributed_power, true_dynamic_power
+from kepler_train.simulate.schedule import SimulatedPhase, make_schedule
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is simulated. Times in seconds, `start` as Unix time.
+    """The settings of a simulation. Times in seconds, `start` as Unix time.
 
     The exporter reads meter and counters every `refresh` seconds (0: at each scrape), energy `skew` seconds after
     work. A tick, over which every load is constant, is one scrape interval, or a part of it no longer than a refresh.
@@ -37,24 +37,24 @@ class Scenario:
 
     @property
     def steps(self) -> int:
-        """Ticks in a scrape interval."""
+        """Return the ticks in a scrape interval."""
         within_skew = 5 if self.skew else 1  # so that load also changes between the two readings
         return max(math.ceil(self.scrape / self.refresh) if self.refresh else 1, within_skew)
 
     @property
     def tick(self) -> float:
-        """Length of a tick (s)."""
+        """Return the length of a tick (s)."""
         return self.scrape / self.steps
 
     @property
     def ticks(self) -> int:
-        """Ticks of all whole scrape intervals in the duration."""
+        """Return the ticks of all whole scrape intervals in the duration."""
         return int(self.duration / self.scrape) * self.steps
 
 
 @dataclass(frozen=True)
 class ContainerRun:
-    """What one container did: what is counted at the edges of its ticks, and its true dynamic power (W)."""
+    """The counters of one container at the edges of its ticks, and its true dynamic power (W)."""
 
     container: Container
     counters: dict[str, Array]
@@ -64,7 +64,7 @@ class ContainerRun:
 
 @dataclass(frozen=True)
 class NodeRun:
-    """What one node did. Ticks lie between `edges` (Unix seconds), so edges are one more than ticks.
+    """The history of one node. Ticks lie between `edges` (Unix seconds), so edges are one more than ticks.
 
     Energies are noisy but not yet cut to the meter's quanta; by socket and edge, platform has one row.
     """
@@ -72,7 +72,7 @@ class NodeRun:
     name: str
     machine: Machine
     edges: Array
-    phases: list[Phase]
+    phases: list[SimulatedPhase]
     frequency_mhz: Array  # per tick
     busy: Array  # cores, per tick
     containers: list[ContainerRun]
@@ -87,40 +87,40 @@ class NodeRun:
 
     @property
     def tick(self) -> float:
-        """Length of a tick (s)."""
+        """Return the length of a tick (s)."""
         return float(self.edges[1] - self.edges[0])
 
     @property
     def scrape(self) -> float:
-        """Time between scrapes (s), to the microsecond: a single step of Unix times is not exact enough to count on."""
+        """Return the time between scrapes (s), to the microsecond: single steps of Unix times are not exact enough."""
         return round(float(self.edges[-1] - self.edges[0]) / (len(self.edges) - 1) * self.steps, 6)
 
     @property
     def scrape_edges(self) -> Array:
-        """When it is scraped if nothing goes wrong (Unix s)."""
+        """Return when it is scraped without faults (Unix s)."""
         return self.edges[:: self.steps]
 
     @property
     def usage(self) -> Array:
-        """Busy share of all CPUs per tick, 0 to 1."""
+        """Return the busy share of all CPUs per tick, 0 to 1."""
         return np.clip(self.busy / self.machine.cores, 0, 1)
 
     def true_watts(self, component: str) -> Array:
-        """Idle + dynamic (W) per tick."""
+        """Return idle + dynamic power (W) per tick."""
         return np.asarray(self.machine.idle(component) + self.dynamic_watts[component])
 
     def metered_watts(self, component: str) -> Array:
-        """What the meter says (W) per tick."""
+        """Return the power that the meter shows (W) per tick."""
         return np.asarray(np.diff(read_energy(component, self.energy[component]).sum(axis=0)) / self.tick)
 
 
 def run_nodes(scenario: Scenario) -> list[NodeRun]:
-    """Every node of the scenario; the same scenario gives the same numbers."""
+    """Return every node of the scenario; the same scenario gives the same numbers."""
     return [run_node(scenario, index) for index in range(scenario.nodes)]
 
 
 def run_node(scenario: Scenario, index: int = 0) -> NodeRun:
-    """One node. Each has a scrape offset of its own, as Prometheus spreads its targets; the first has none."""
+    """Return one node. Each has its own scrape offset, as Prometheus spreads its targets; the first has none."""
     rng = np.random.default_rng([scenario.seed, index])
     machine, ticks, tick, steps = scenario.machine, scenario.ticks, scenario.tick, scenario.steps
     begin = scenario.start + (index * 4.2) % scenario.scrape
@@ -147,15 +147,15 @@ def make_run(
     name: str,
     machine: Machine,
     edges: Array,
-    phases: list[Phase],
+    phases: list[SimulatedPhase],
     frequency_mhz: Array,
     containers: list[Container],
     rng: np.random.Generator,
 ) -> NodeRun:
-    """What these containers make the machine do, and what its meters say; everything is counted from 0."""
+    """Return what these containers make the machine do, and what its meters show; all counters begin at 0."""
     tick, ghz = float(edges[1] - edges[0]), frequency_mhz / 1000
     each, total = drivers(containers, ghz, machine.sockets)
-    dynamic = dynamic_power(total, ghz)
+    dynamic = true_dynamic_power(total, ghz)
     busy = total.busy.sum(axis=0)
     energy, idle_energy, active_energy = {}, {}, {}
     for component in COMPONENTS:
@@ -200,27 +200,27 @@ def _container_run(
 
 
 def _counted(per_tick: Array) -> Array:
-    """A counter at the edges of its ticks, from 0."""
+    """Return a counter at the edges of its ticks, from 0."""
     start = np.zeros((*per_tick.shape[:-1], 1))
     return np.concatenate([start, np.cumsum(per_tick, axis=-1)], axis=-1)
 
 
 def continued(run: NodeRun, before: NodeRun) -> NodeRun:
-    """The same run, its counters going on where `before` ended; containers are the same when their ids are."""
-    known = {done.container.container_id: done for done in before.containers}
+    """Return the same run, its counters going on where `before` ended; containers are matched by id."""
+    known = {container_run.container.container_id: container_run for container_run in before.containers}
 
     def on(counters: dict[str, Array], last: dict[str, Array]) -> dict[str, Array]:
         return {name: values + last[name][..., -1:] for name, values in counters.items()}
 
     containers = [
         replace(
-            done,
-            counters=on(done.counters, known[done.container.container_id].counters),
-            shared_energy=on(done.shared_energy, known[done.container.container_id].shared_energy),
+            container_run,
+            counters=on(container_run.counters, known[container_run.container.container_id].counters),
+            shared_energy=on(container_run.shared_energy, known[container_run.container.container_id].shared_energy),
         )
-        if done.container.container_id in known
-        else done
-        for done in run.containers
+        if container_run.container.container_id in known
+        else container_run
+        for container_run in run.containers
     ]
     return replace(
         run,

@@ -26,8 +26,8 @@ _BLOCK_BYTES = {"read": 4096.0, "written": 12288.0}  # a block interrupt
 _PACKET_BYTES = 900.0  # a network interrupt
 
 
-def families(run: NodeRun) -> list[Family]:
-    """Everything one node's node_exporter exports."""
+def node_exporter_families(run: NodeRun) -> list[Family]:
+    """Return everything one node's node_exporter exports."""
     target = {"instance": f"{run.name}:{PORT}", "job": "node"}
     busy = _counted(run, "bpf_cpu_time_ms") / 1000  # CPU seconds
     block, received, sent = (_counted(run, f"bpf_{name}") for name in ("block_irq", "net_rx_irq", "net_tx_irq"))
@@ -40,42 +40,42 @@ def families(run: NodeRun) -> list[Family]:
         return Family(name, "counter" if name.endswith("_total") else "unknown", [_curve(run, target, values)])
 
     # A volume lies on the disk and repeats it; loopback is no network.
-    found = [_cpu_seconds(run, target, block)]
+    families = [_cpu_seconds(run, target, block)]
     for direction, size in _BLOCK_BYTES.items():
-        found.append(by_device(f"node_disk_{direction}_bytes_total", {"sda": block * size, "dm-0": block * size}))
-    found.append(
+        families.append(by_device(f"node_disk_{direction}_bytes_total", {"sda": block * size, "dm-0": block * size}))
+    families.append(
         by_device("node_disk_io_time_seconds_total", {"sda": block * _IOWAIT, "dm-0": block * _IOWAIT}, decimals=3)
     )
     for direction, packets in (("receive", received), ("transmit", sent)):
-        found.append(by_device(f"node_network_{direction}_packets_total", {"eth0": packets, "lo": packets / 4}))
+        families.append(by_device(f"node_network_{direction}_packets_total", {"eth0": packets, "lo": packets / 4}))
         bytes_ = packets * _PACKET_BYTES
-        found.append(by_device(f"node_network_{direction}_bytes_total", {"eth0": bytes_, "lo": bytes_ / 4}))
+        families.append(by_device(f"node_network_{direction}_bytes_total", {"eth0": bytes_, "lo": bytes_ / 4}))
     interrupts = block + received + sent
-    found += [
+    families += [
         plain("node_context_switches_total", 1.5 * interrupts + 250 * busy),
         plain("node_intr_total", interrupts + 250 * busy),
         plain("node_vmstat_pgfault", 600 * busy),
     ]
-    return [*found, *_memory(run, target), _uname(run, target)]
+    return [*families, *_memory(run, target), _uname(run, target)]
 
 
 def _cpu_seconds(run: NodeRun, target: dict[str, str], block: Array) -> Family:
-    """Time of each CPU by mode; a socket's work lies evenly on its CPUs."""
+    """Return the time of each CPU by mode; a socket's work lies evenly on its CPUs."""
     sockets, ticks = run.machine.sockets, len(run.busy)
     by_mode = {mode: np.zeros((sockets, ticks)) for mode in ("user", "nice", "system", "irq", "softirq", "steal")}
-    for done in run.containers:
-        c = done.container
-        for mode, part in _modes(c).items():
-            by_mode[mode][:, c.first : c.last] += part * np.outer(c.shares, c.busy)
+    for container_run in run.containers:
+        container = container_run.container
+        for mode, part in _modes(container).items():
+            by_mode[mode][:, container.first : container.last] += part * np.outer(container.shares, container.busy)
     work = np.sum([*by_mode.values()], axis=0)
     fits = _fitted(work, run.machine.cores_per_socket)
     scale = np.divide(fits, work, out=np.zeros_like(work), where=work > 0)
-    each = {mode: values * scale / run.machine.cores_per_socket for mode, values in by_mode.items()}
-    free = np.clip(1 - np.sum([*each.values()], axis=0), 0, None)
-    each["iowait"] = np.minimum(np.diff(block) / run.tick * _IOWAIT / run.machine.cores, free)
-    each["idle"] = free - each["iowait"]
+    by_cpu = {mode: values * scale / run.machine.cores_per_socket for mode, values in by_mode.items()}
+    free = np.clip(1 - np.sum([*by_cpu.values()], axis=0), 0, None)
+    by_cpu["iowait"] = np.minimum(np.diff(block) / run.tick * _IOWAIT / run.machine.cores, free)
+    by_cpu["idle"] = free - by_cpu["iowait"]
     family = Family("node_cpu_seconds_total", "counter")
-    for mode, shares in each.items():
+    for mode, shares in by_cpu.items():
         seconds = np.concatenate([np.zeros((sockets, 1)), np.cumsum(shares * run.tick, axis=1)], axis=1)
         for cpu in range(run.machine.cores):
             labels = {"cpu": str(cpu), "mode": mode, **target}
@@ -88,7 +88,7 @@ def _modes(c: Container) -> dict[str, float]:
 
 
 def _fitted(work: Array, cores: int) -> Array:
-    """Busy cores by socket with what a full socket cannot do given to the others."""
+    """Return busy cores by socket, with the work that a full socket cannot do moved to the others."""
     full = np.minimum(work, cores)
     over, free = (work - full).sum(axis=0), cores - full
     room = free.sum(axis=0)
@@ -98,9 +98,9 @@ def _fitted(work: Array, cores: int) -> Array:
 
 def _memory(run: NodeRun, target: dict[str, str]) -> Iterable[Family]:
     used = np.full(len(run.busy), 2 * GIB)
-    for done in run.containers:
-        c = done.container
-        used[c.first : c.last] += (0.2 + 1.5 * c.workload.memory_bound) * GIB
+    for container_run in run.containers:
+        container = container_run.container
+        used[container.first : container.last] += (0.2 + 1.5 * container.workload.memory_bound) * GIB
     amounts = {"MemTotal": np.full(len(used), MEMORY), "MemAvailable": MEMORY - used, "Active": used / 2}
     for name, amount in amounts.items():
         yield Family(f"node_memory_{name}_bytes", "gauge", [_curve(run, target, gauge(amount))])
@@ -112,12 +112,12 @@ def _uname(run: NodeRun, target: dict[str, str]) -> Family:
 
 
 def _counted(run: NodeRun, feature: str) -> Array:
-    """A feature of all containers, counted from the start of the run."""
+    """Return a feature summed over all containers, counted from the start of the run."""
     total = np.zeros(len(run.edges))
-    for done in run.containers:
-        c, grown = done.container, done.counters[feature] - done.counters[feature][0]
-        total[c.first : c.last + 1] += grown
-        total[c.last + 1 :] += grown[-1]
+    for container_run in run.containers:
+        container, grown = container_run.container, container_run.counters[feature] - container_run.counters[feature][0]
+        total[container.first : container.last + 1] += grown
+        total[container.last + 1 :] += grown[-1]
     return total
 
 

@@ -1,4 +1,4 @@
-"""What people type, checked: lengths of time, moments, and how much of everything."""
+"""The options of `simulate`, checked: lengths of time, moments and amounts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from kepler_train.errors import UserError
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import Scenario
+from kepler_train.simulate.reading import skew_seconds
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 MOST_TICKS = 20_000_000
 
 
-def seconds(text: str, what: str) -> float:
-    """A length of time: `2d`, `1h30m`, `1.5h`, or a plain number of seconds."""
+def seconds(text: str, option: str) -> float:
+    """Return a length of time (s): `2d`, `1h30m`, `1.5h`, or a plain number of seconds."""
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhdw])", text)
     if "".join(number + unit for number, unit in parts) == text and parts:
         length = sum(float(number) * _SECONDS[unit] for number, unit in parts)
@@ -26,12 +27,12 @@ def seconds(text: str, what: str) -> float:
         except ValueError:
             length = 0.0
     if not 0 < length < float("inf"):
-        raise UserError(f"{what} {text!r} is not a length of time: write 2d, 6h, 90m or 1200s.")
+        raise UserError(f"{option} {text!r} is not a length of time: write 2d, 6h, 90m or 1200s.")
     return length
 
 
 def moment(text: str) -> float:
-    """A Unix time from ISO 8601; a time without zone is UTC."""
+    """Return a Unix time from ISO 8601; a time without zone is UTC."""
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError as error:
@@ -60,8 +61,10 @@ def scenario(
     sweep: bool = False,
     refresh: float = 0.0,
     skew: float = 0.0,
+    faults: frozenset[str] = frozenset(),
 ) -> Scenario:
-    """The scenario that the options of `simulate` describe."""
+    """Return the scenario that the options of `simulate` describe."""
+    nodes = max(nodes, 2) if "two-nodes" in faults else nodes
     if not scrape >= 0.1:
         raise UserError(f"--scrape {scrape:g} is too short: give at least 0.1 seconds.")
     if not 0 <= seed < 2**63:
@@ -75,6 +78,7 @@ def scenario(
         if not least <= value <= most:
             raise UserError(f"--{name} {value} is out of range: give {least} to {most}.")
     check_refresh(refresh)
+    skew = skew_seconds(skew, faults, scrape)
     if not abs(skew) <= scrape:
         raise UserError(
             f"--skew {skew:g} is out of range: give at most one scrape interval ({scrape:g} s), either way."
@@ -82,7 +86,7 @@ def scenario(
     length = seconds(duration, "--duration")
     if length < 4 * scrape:
         raise UserError(f"A history of {length:g} s has fewer than four scrapes of {scrape:g} s: make it longer.")
-    asked = Scenario(
+    checked = Scenario(
         start=0.0,
         duration=length,
         scrape=scrape,
@@ -96,8 +100,8 @@ def scenario(
         refresh=refresh,
         skew=skew,
     )
-    if asked.ticks * nodes > MOST_TICKS:
-        what = "scrapes" if asked.steps == 1 else "changes of load"
-        raise UserError(f"{asked.ticks * nodes:,} {what} do not fit into memory: ask for a shorter history.")
-    begin = moment(start) if start else time.time() // scrape * scrape - asked.ticks * asked.tick
-    return replace(asked, start=round(begin, 3))
+    if checked.ticks * nodes > MOST_TICKS:
+        what = "scrapes" if checked.steps == 1 else "changes of load"
+        raise UserError(f"{checked.ticks * nodes:,} {what} do not fit into memory: ask for a shorter history.")
+    begin = moment(start) if start else time.time() // scrape * scrape - checked.ticks * checked.tick
+    return replace(checked, start=round(begin, 3))

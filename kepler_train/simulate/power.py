@@ -29,7 +29,7 @@ SUPPLY, FANS = 1.08, 0.0006  # W/W, 1/W
 
 
 def voltage(ghz: Array) -> Array:
-    """Supply voltage (V) at a frequency."""
+    """Return the supply voltage (V) at a frequency."""
     return 0.6 + 0.125 * ghz
 
 
@@ -37,8 +37,8 @@ def _switching(drivers: Drivers, ghz: Array) -> Array:
     return np.asarray(voltage(ghz) ** 2 * (CLOCK * drivers.busy * ghz + INSTRUCTION * drivers.instructions))
 
 
-def dynamic_power(node: Drivers, ghz: Array) -> dict[str, Array]:
-    """Dynamic power (W) by socket and tick; `platform` has one row, the node."""
+def true_dynamic_power(node: Drivers, ghz: Array) -> dict[str, Array]:
+    """Return dynamic power (W) by socket and tick; `platform` has one row, the node."""
     core = _switching(node, ghz)
     traffic = node.misses / (1 + node.misses / MISS_SATURATION)
     uncore = WAKE * (1 - np.exp(-node.busy / WAKE_CORES)) + TRAFFIC * traffic
@@ -50,7 +50,7 @@ def dynamic_power(node: Drivers, ghz: Array) -> dict[str, Array]:
 
 
 def attributed_power(own: Drivers, node: Drivers, ghz: Array) -> dict[str, Array]:
-    """One container's part of the node's dynamic power (W) over its life; the parts add up to the whole.
+    """Return one container's part of the node's dynamic power (W) over its life; the parts add up.
 
     Each term of the law is a function of one sum over containers, so each container gets the term in proportion
     to its part of that sum. That is the Aumann-Shapley price: what it adds, averaged over every order and size
@@ -62,7 +62,7 @@ def attributed_power(own: Drivers, node: Drivers, ghz: Array) -> dict[str, Array
     uncore = wake + TRAFFIC * traffic
     package = core + uncore + LEAKAGE * all_core * core
     dram = DRAM * traffic
-    whole = dynamic_power(node, ghz)
+    whole = true_dynamic_power(node, ghz)
     fed = (whole["package"] + whole["dram"]).sum(axis=0)
     platform = (package + dram).sum(axis=0) * (SUPPLY + FANS * fed)
     by_socket = dict(zip(COMPONENTS, (package, core, uncore, dram), strict=False))

@@ -1,4 +1,4 @@
-"""A powercap tree as the kernel's RAPL driver shows it below /sys, in a folder of one's own.
+"""A powercap tree as the kernel's RAPL driver shows it below /sys, in any folder.
 
 `class/powercap/intel-rapl:N` is package N with sub-zones `intel-rapl:N:0` (core) and `intel-rapl:N:1` (dram);
 the zone after the last package is psys. As in sysfs the entries of `class` are links into `devices/virtual`.
@@ -28,31 +28,31 @@ class Zone:
 
     @property
     def kind(self) -> str:
-        """As Kepler names it: package, core, dram or psys."""
+        """Return Kepler's name for it: package, core, dram or psys."""
         return self.name.partition("-")[0]
 
     @property
     def parents(self) -> str:
-        """The zone's folder below the control type: a sub-zone lies in its package's."""
+        """Return the zone's folder below the control type: a sub-zone lies in its package's."""
         package = ":".join(self.folder.split(":")[:2])
         return self.folder if package == self.folder else f"{package}/{self.folder}"
 
 
 def zones(packages: int) -> list[Zone]:
-    """Every zone of a machine with so many packages."""
-    found = []
+    """Return every zone of a machine with so many packages."""
+    listed = []
     for n in range(packages):
         suffix = f"-{n}" if packages > 1 else ""  # every package has a core and a dram
-        found += [
+        listed += [
             Zone(f"{CONTROL}:{n}", f"package-{n}", f"package-{n}", n),
             Zone(f"{CONTROL}:{n}:0", "core", f"core{suffix}", n),
             Zone(f"{CONTROL}:{n}:1", "dram", f"dram{suffix}", n),
         ]
-    return [*found, Zone(f"{CONTROL}:{packages}", "psys", "psys", None)]
+    return [*listed, Zone(f"{CONTROL}:{packages}", "psys", "psys", None)]
 
 
 class Tree:
-    """The tree below `root`; one process at a time keeps it."""
+    """The powercap tree below `root`, kept by one process at a time."""
 
     def __init__(self, root: Path, zones: Sequence[Zone], range_uj: int = DEFAULT_RANGE_UJ) -> None:
         self.root, self.zones, self.range_uj = root, list(zones), range_uj
@@ -69,7 +69,7 @@ class Tree:
         self._check_same_zones()
 
     def counters(self) -> dict[str, int] | None:
-        """What each zone's counter shows (µJ) by its column; None where there is no tree yet."""
+        """Return what each zone's counter shows (µJ) by its column; None where there is no tree yet."""
         try:
             return {zone.column: int(self._file(zone, "energy_uj").read_text()) for zone in self.zones}
         except FileNotFoundError:
@@ -80,7 +80,7 @@ class Tree:
             ) from error
 
     def create(self, counters: Mapping[str, int]) -> None:
-        """Make what is missing; the links come last, so that whoever finds a zone finds all its files."""
+        """Create what is missing; the links come last, so that whoever finds a zone finds all its files."""
         self._class.mkdir(parents=True, exist_ok=True)
         for zone in self.zones:
             home = self._devices / zone.parents
@@ -106,12 +106,12 @@ class Tree:
         return self._devices / zone.parents / name
 
     def _check_same_zones(self) -> None:
-        wanted = {zone.folder: (zone.name, str(self.range_uj)) for zone in self.zones}
-        there = {
+        expected = {zone.folder: (zone.name, str(self.range_uj)) for zone in self.zones}
+        existing = {
             path.parent.name: (path.read_text().strip(), (path.parent / "max_energy_range_uj").read_text().strip())
             for path in self._class.glob("*/name")
         }
-        if any(wanted.get(folder) != zone for folder, zone in there.items()):
+        if any(expected.get(folder) != zone for folder, zone in existing.items()):
             self.close()
             raise UserError(
                 f"{self.root} holds a powercap tree with other zones or another range: choose an empty folder."

@@ -19,8 +19,8 @@ _WORKER_SECONDS = (600.0, 5400.0)  # a worker lives for between ten and ninety m
 
 
 @dataclass(frozen=True)
-class Process:
-    """One process: a fixed share of its container's CPU time over ticks `first` to `last` (exclusive) of the node."""
+class SimulatedProcess:
+    """One process: a fixed share of its container's CPU time over ticks `first` to `last` (exclusive)."""
 
     pid: int
     comm: str
@@ -30,36 +30,36 @@ class Process:
     last: int
 
     def part(self, counter: Array, container: Container) -> Array:
-        """Its part of a counter of the container, at the edges of its own life; it begins at 0 when it is forked."""
-        own = counter[self.first - container.first : self.last - container.first + 1]
+        """Return its part of a counter of the container, at the edges of its own life; it begins at 0."""
+        during_life = counter[self.first - container.first : self.last - container.first + 1]
         # What the container had counted when the run began is its first processes' too.
-        before = own[0] if self.first > container.first else 0.0
-        return np.asarray(self.share * (own - before))
+        before = during_life[0] if self.first > container.first else 0.0
+        return np.asarray(self.share * (during_life - before))
 
 
-def processes(run: NodeRun) -> Iterator[tuple[ContainerRun, list[Process]]]:
-    """Every container with its processes; their shares add up to 1 at any time, and pids are the node's."""
+def processes(run: NodeRun) -> Iterator[tuple[ContainerRun, list[SimulatedProcess]]]:
+    """Yield every container with its processes; their shares add up to 1 at any time, and pids are the node's."""
     pid = _FIRST_PID
-    for done in run.containers:
+    for container_run in run.containers:
         members = []
-        for comm, share, first, last in _lives(done.container, run.tick):
-            members.append(Process(pid, comm[:15], f"/usr/bin/{comm}", share, first, last))
+        for comm, share, first, last in _lives(container_run.container, run.tick):
+            members.append(SimulatedProcess(pid, comm[:15], f"/usr/bin/{comm}", share, first, last))
             pid += 1
-        yield done, members
+        yield container_run, members
 
 
-def _lives(c: Container, tick: float) -> Iterator[tuple[str, float, int, int]]:
-    """Name, share, first and last tick. The same container has the same processes whenever it is asked."""
-    if c.container_id == SYSTEM:
+def _lives(container: Container, tick: float) -> Iterator[tuple[str, float, int, int]]:
+    """Yield name, share, first and last tick; the same container always has the same processes."""
+    if container.container_id == SYSTEM:
         for name, share in _SYSTEM_SHARES.items():
-            yield name, share, c.first, c.last
+            yield name, share, container.first, container.last
         return
-    comm = c.name.replace("stress-", "stress-ng-")
-    rng = np.random.default_rng(zlib.crc32(c.container_id.encode()))
-    yield comm, _MAIN_SHARE, c.first, c.last
+    comm = container.name.replace("stress-", "stress-ng-")
+    rng = np.random.default_rng(zlib.crc32(container.container_id.encode()))
+    yield comm, _MAIN_SHARE, container.first, container.last
     for _ in range(2):
-        at = c.first
-        while at < c.last:
-            end = min(at + max(int(rng.uniform(*_WORKER_SECONDS) / tick), 1), c.last)
+        at = container.first
+        while at < container.last:
+            end = min(at + max(int(rng.uniform(*_WORKER_SECONDS) / tick), 1), container.last)
             yield comm, (1 - _MAIN_SHARE) / 2, at, end
             at = end

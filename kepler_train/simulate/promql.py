@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kepler_train.simulate.store import Match
+from kepler_train.simulate.store import Matcher
 
 AGGREGATIONS = ("sum", "count", "group", "min", "max")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000, "y": 31_536_000_000}
@@ -27,7 +27,7 @@ class Selector:
     """Series by name and label; with `range_ms` their raw samples."""
 
     name: str | None
-    matchers: tuple[tuple[str, Match], ...]
+    matchers: tuple[tuple[str, Matcher], ...]
     range_ms: int | None = None
 
 
@@ -51,20 +51,20 @@ class Number:
 Expression = Selector | Aggregation | Number
 
 
-def milliseconds(text: str) -> int:
-    """A Prometheus duration: `15m`, `1h30m`."""
+def duration_ms(text: str) -> int:
+    """Return a Prometheus duration, `15m` or `1h30m`, in ms."""
     parts = re.findall(r"(\d+)(ms|[smhdwy])", text)
     if not parts or "".join(n + unit for n, unit in parts) != text:
         raise QueryError(f'not a valid duration string: "{text}"')
     return sum(int(n) * _UNITS[unit] for n, unit in parts)
 
 
-def parse(text: str) -> Expression:
-    """The query as a tree; refuses what is not in the subset."""
+def parse_query(text: str) -> Expression:
+    """Return the query as a tree; refuse what is not in the subset."""
     parser = _Parser(text)
-    found = parser.expression()
+    tree = parser.expression()
     parser.expect("end", "")
-    return found
+    return tree
 
 
 class _Parser:
@@ -92,8 +92,8 @@ class _Parser:
         return self._now[0] in ("op", "name") and self._now[1] in texts
 
     def expect(self, kind: str, text: str | None = None) -> str:
-        found, value, position = self._now
-        if found != kind or (text is not None and value != text):
+        token, value, position = self._now
+        if token != kind or (text is not None and value != text):
             shown = f'"{value}"' if value else "end of input"
             raise QueryError(f"1:{position}: parse error: unexpected {shown} (this simulated server knows selectors,"
                              f" ranges and {', '.join(AGGREGATIONS)} of them)")  # fmt: skip
@@ -145,7 +145,7 @@ class _Parser:
     def _selector(self) -> Selector:
         position = self._now[2]
         name = self._next() if self._now[0] == "name" else None
-        matchers: list[tuple[str, Match]] = []
+        matchers: list[tuple[str, Matcher]] = []
         if self._is("{"):
             self._next()
             while not self._is("}"):
@@ -160,17 +160,17 @@ class _Parser:
         range_ms = None
         if self._is("["):
             self._next()
-            range_ms = milliseconds(self.expect("duration"))
+            range_ms = duration_ms(self.expect("duration"))
             self.expect("op", "]")
         return Selector(name, tuple(matchers), range_ms)
 
-    def _matcher(self) -> tuple[str, Match]:
+    def _matcher(self) -> tuple[str, Matcher]:
         label = self.expect("name")
-        operator, wanted = self.expect("op"), _unquoted(self.expect("string"))
+        operator, expected = self.expect("op"), _unquoted(self.expect("string"))
         if operator in ("=", "!="):
-            return label, (lambda value: value == wanted) if operator == "=" else (lambda value: value != wanted)
+            return label, (lambda value: value == expected) if operator == "=" else (lambda value: value != expected)
         try:
-            pattern = re.compile(wanted, re.DOTALL)
+            pattern = re.compile(expected, re.DOTALL)
         except re.error as error:
             raise QueryError(f"parse error: error parsing regexp: {error}") from error
         if operator == "=~":

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kepler_train.errors import UserError
+from kepler_train.simulate.cpu_usage import busy_share, cpu_ticks, packages
 from kepler_train.simulate.powercap import DEFAULT_RANGE_UJ, Tree, zones
 from kepler_train.simulate.rapl_truth import Microjoules, RaplTruth
-from kepler_train.simulate.usage import busy_share, cpu_ticks, packages
 
 FIRST_JOULES = 1000  # a counter that has run since boot is not at 0 when its reader starts
 SHORTEST_TICK = 0.05  # s; the kernel counts CPU time in hundredths of a second
@@ -25,14 +25,14 @@ LEAST_RANGE_SECONDS = 10  # a reader that comes every 5 s must not miss a whole 
 
 @dataclass(frozen=True)
 class Law:
-    """Power of one zone: `idle + slope · u^exponent` (W)."""
+    """The power of one zone: `idle + slope · u^exponent` (W)."""
 
     idle: float
     slope: float
     exponent: float
 
     def watts(self, u: float) -> float:
-        """Power (W) at busy share u."""
+        """Return the power (W) at busy share u."""
         return self.idle + self.slope * float(u**self.exponent)
 
 
@@ -46,7 +46,7 @@ LAWS = {
 
 
 class RaplMeter:
-    """Counters and truth of this machine, brought up to date by `tick`.
+    """The counters and the truth of this machine, brought up to date by `tick`.
 
     Each tick adds power times the time that really passed since the one before, so a late tick loses nothing.
     While no meter runs the counters stand still, and so does the truth.
@@ -109,7 +109,7 @@ class RaplMeter:
         self._tree.show(self._shown())
 
     def close(self) -> None:
-        """Leave tree and truth as they are."""
+        """Close tree and truth and leave them as they are."""
         self._close()
 
     def _watts(self, kind: str, u: float) -> float:
@@ -119,7 +119,7 @@ class RaplMeter:
         return {column: energy % self._tree.range_uj for column, energy in self.energy.items()}
 
     def _where_it_ended(self) -> Microjoules:
-        """The truth's last row, else the counters of the tree, else the first energy; both must tell the same."""
+        """Return the energy of the truth's last row, else of the tree, else the first; both must agree."""
         shown, last = self._tree.counters(), self._truth.last
         if last is None:
             return shown or {zone.column: FIRST_JOULES * 10**6 for zone in self.zones}
@@ -138,7 +138,7 @@ class RaplMeter:
 def rapl_meter(
     sysfs: Path, truth: Path, package_count: int = 0, range_uj: int = DEFAULT_RANGE_UJ
 ) -> Iterator[RaplMeter]:
-    """A meter to `keep`; what the file system refuses, now or later, is said in one sentence."""
+    """Yield a meter to `keep`; what the file system refuses, now or later, becomes one sentence."""
     meter = None
     try:
         meter = RaplMeter(sysfs, truth, package_count, range_uj)
@@ -151,7 +151,7 @@ def rapl_meter(
 
 
 def keep(meter: RaplMeter, every: float, ended: Callable[[float], bool]) -> None:
-    """Tick at whole multiples of `every` (s) until `ended`, which waits for so long, says so; then once more."""
+    """Tick at whole multiples of `every` (s) until `ended`, which waits for so long, returns True; then once more."""
     began, stop = time.monotonic(), False
     while not stop:
         past = time.monotonic() - began
@@ -161,10 +161,10 @@ def keep(meter: RaplMeter, every: float, ended: Callable[[float], bool]) -> None
 
 @contextmanager
 def stop_signals() -> Iterator[Callable[[float], bool]]:
-    """A function that waits so many seconds and tells whether SIGTERM or SIGINT came."""
-    asked = {signal.SIGTERM, signal.SIGINT}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, asked)
+    """Yield a function that waits so many seconds and returns whether SIGTERM or SIGINT came."""
+    signals = {signal.SIGTERM, signal.SIGINT}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
-        yield lambda seconds: signal.sigtimedwait(asked, max(seconds, 0)) is not None
+        yield lambda seconds: signal.sigtimedwait(signals, max(seconds, 0)) is not None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -41,7 +41,7 @@ class RaplTruth:
             self.last_step = {zone: rows[-1][zone] - rows[0][zone] for zone in zones}
 
     def add(self, time: float, shares: Sequence[float | None], watts: Mapping[str, float], energy: Microjoules) -> None:
-        """One row, handed to the kernel at once."""
+        """Write one row, handed to the kernel at once."""
         self._write(
             [
                 f"{time:.3f}",
@@ -52,7 +52,7 @@ class RaplTruth:
         )
 
     def close(self) -> None:
-        """No more rows."""
+        """Close the file."""
         self._file.close()
 
     def _write(self, fields: Sequence[str]) -> None:

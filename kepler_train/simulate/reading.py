@@ -1,4 +1,4 @@
-"""When an exporter read what a scrape shows: at the scrape, or at the last tick of a clock of its own."""
+"""The moments at which an exporter read what a scrape shows: at the scrape, or at the last tick of its own clock."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Reading:
 
     @property
     def span(self) -> float:
-        """The time a gauge tells of (s): since the reading before."""
+        """Return the time a gauge covers (s): since the reading before."""
         return self.refresh or self.interval
 
     def work(self, times: Array) -> Array:
-        """The moments whose counters of work scrapes at `times` show."""
+        """Return the moments whose counters of work scrapes at `times` show."""
         return self._refreshed(times) - max(self.skew, 0.0)
 
     def energy(self, times: Array) -> Array:
-        """The moments whose energy scrapes at `times` show."""
+        """Return the moments whose energy scrapes at `times` show."""
         return self._refreshed(times) + min(self.skew, 0.0)
 
     def first_from(self, moment: float) -> float:
-        """The first moment from this one on whose counters of work a scrape shows, if none is late or missing."""
+        """Return the first moment from this one on whose counters of work a scrape shows, without faults."""
         read = moment + max(self.skew, 0.0)
         if self.refresh:
             read = self.phase + math.ceil((read - SAME - self.phase) / self.refresh) * self.refresh
@@ -51,7 +51,7 @@ class Reading:
         return float(self.work(np.array([read]))[0])
 
     def first_after(self, moment: float) -> float:
-        """The same, later than this moment."""
+        """Return the same, later than this moment."""
         return self.first_from(moment + 2 * SAME)
 
     def _refreshed(self, times: Array) -> Array:
@@ -60,13 +60,13 @@ class Reading:
         return np.asarray(self.phase + np.floor((times + SAME - self.phase) / self.refresh) * self.refresh)
 
 
-def skew_seconds(asked: float, faults: frozenset[str], scrape: float) -> float:
-    """The skew (s) that was asked for, in seconds or as the fault."""
-    return asked or (USUAL_SKEW * scrape if "skew" in faults else 0.0)
+def skew_seconds(skew: float, faults: frozenset[str], scrape: float) -> float:
+    """Return the skew (s) that was given, in seconds or as the fault."""
+    return skew or (USUAL_SKEW * scrape if "skew" in faults else 0.0)
 
 
 def reading_of(run: NodeRun, faults: frozenset[str], offset: float = 0.0, *, live: bool = False) -> Reading | None:
-    """How this node's exporter reads, or None where every scrape shows its own moment."""
+    """Return how this node's exporter reads, or None where every scrape shows its own moment."""
     skew = skew_seconds(run.skew, faults, run.scrape)
     if not run.refresh and not skew:
         return None

@@ -1,4 +1,4 @@
-"""The stress schedule that was simulated: phases of one load, and idle between them."""
+"""The simulated stress schedule: phases of one load, and idle between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IDLE = "idle"
 
 
 @dataclass(frozen=True)
-class Phase:
+class SimulatedPhase:
     """One load on `instances` CPUs at one frequency, over ticks `first` to `last` (exclusive)."""
 
     load: str
@@ -26,12 +26,12 @@ class Phase:
 
     @property
     def name(self) -> str:
-        """As people read it: `cpu x4 @2400MHz`, or `idle`."""
+        """Return the name for people: `cpu x4 @2400MHz`, or `idle`."""
         return IDLE if self.load == IDLE else f"{self.load} x{self.instances} @{self.frequency_mhz}MHz"
 
 
-def instance_counts(cores: int) -> list[int]:
-    """1, 2, 4, 8, 16, 24, … up to the number of CPUs."""
+def instances_of_phases(cores: int) -> list[int]:
+    """Return 1, 2, 4, 8, 16, 24, … up to the number of CPUs."""
     counts = [n for n in (1, 2, 4, 8) if n <= cores] + list(range(16, cores + 1, 8))
     return counts if counts[-1] == cores else [*counts, cores]
 
@@ -44,8 +44,8 @@ def make_schedule(
     phase_ticks: int = 40,
     idle_ticks: int = 40,
     sweep: bool = False,
-) -> list[Phase]:
-    """Idle first, then every (load, instances[, frequency]) in random order with idle between, again and again.
+) -> list[SimulatedPhase]:
+    """Return idle first, then every (load, instances[, frequency]) in random order with idle between, repeated.
 
     The order is drawn anew in each round, so that any part of the history holds a mix of loads. Without `sweep`
     the frequency is the governor's for that many busy cores.
@@ -53,18 +53,18 @@ def make_schedule(
     combinations = [
         (load, instances, frequency)
         for load in STRESS_LOADS
-        for instances in instance_counts(machine.cores)
+        for instances in instances_of_phases(machine.cores)
         for frequency in (machine.sweep_mhz() if sweep else (machine.governed_mhz(instances),))
     ]
     idle_mhz = machine.governed_mhz(0)
-    phases: list[Phase] = []
+    phases: list[SimulatedPhase] = []
     at = 0
 
     def add(load: str, instances: int, frequency: int, length: int) -> None:
         nonlocal at
         end = min(at + length, ticks)
         if end > at:
-            phases.append(Phase(load, instances, frequency, at, end))
+            phases.append(SimulatedPhase(load, instances, frequency, at, end))
         at = end
 
     add(IDLE, 0, idle_mhz, idle_ticks)
@@ -77,14 +77,14 @@ def make_schedule(
 
 
 def iso(seconds: float) -> str:
-    """A Unix time as `2026-11-14T00:20:00Z`; milliseconds only where there are any."""
+    """Return a Unix time as `2026-11-14T00:20:00Z`, with milliseconds only where there are any."""
     moment = datetime.fromtimestamp(round(seconds * 1000) / 1000, UTC)
     spec = "milliseconds" if moment.microsecond else "seconds"
     return moment.isoformat(timespec=spec).replace("+00:00", "Z")
 
 
-def phase_records(node: str, edges: np.ndarray, phases: list[Phase]) -> list[dict[str, Any]]:
-    """The phases of one node as the schedule file holds them."""
+def phase_records(node: str, edges: np.ndarray, phases: list[SimulatedPhase]) -> list[dict[str, Any]]:
+    """Return the phases of one node as the schedule file holds them."""
     return [
         {
             "name": phase.name,

@@ -1,4 +1,4 @@
-"""Metric families as curves over time, and what a scrape reads from them."""
+"""Metric families as curves over time, and the values that a scrape reads from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kepler_train.simulate.reading import SAME, Reading
 
 @dataclass(frozen=True)
 class Scrapes:
-    """When a node was scraped, and when its counters fell back to 0 (all times Unix seconds).
+    """The times of scrapes of a node, and when its counters fell back to 0 (all times Unix seconds).
 
     At `restarts` the exporter came up again; at `resets` every counter began anew, the hardware's too. `stamps`
     are the times that Prometheus wrote down where its clock was wrong. Without a `reading` every scrape shows its own
@@ -29,17 +29,17 @@ class Scrapes:
 
     @property
     def recorded(self) -> Array:
-        """The timestamps of the samples."""
+        """Return the timestamps of the samples."""
         return self.times if self.stamps is None else self.stamps
 
     @cached_property
     def work(self) -> Array:
-        """The moment whose counters of work each scrape shows."""
+        """Return the moment whose counters of work each scrape shows."""
         return self.reading.work(self.times) if self.reading else self.times
 
     @cached_property
     def energy(self) -> Array:
-        """The moment whose energy each scrape shows."""
+        """Return the moment whose energy each scrape shows."""
         return self.reading.energy(self.times) if self.reading else self.times
 
 
@@ -56,7 +56,7 @@ class Curve:
     once_after: float = 0.0  # it is shown once, after its end; scrapes are this many seconds apart
 
     def sample(self, kind: str, scrapes: Scrapes) -> tuple[slice, Array]:
-        """The scrapes that saw this series, and the values they read."""
+        """Return the scrapes that saw this series, and the values they read."""
         first, last = self._shown(scrapes.reading)
         seen = slice(
             int(np.searchsorted(scrapes.work, first, "left")),
@@ -77,7 +77,7 @@ class Curve:
         return seen, np.floor(values * scale + 1e-6) / scale
 
     def _shown(self, reading: Reading | None) -> tuple[float, float]:
-        """The first and the last moment of which a scrape shows this series."""
+        """Return the first and the last moment of which a scrape shows this series."""
         begin, end = float(self.times[0]), float(self.times[-1])
         if reading:
             # What was used since the reading before its end is not lost: the next one still has it.
@@ -88,7 +88,7 @@ class Curve:
         return (end + 0.65 * self.once_after, end + 1.65 * self.once_after) if self.once_after else (begin, end)
 
     def _gauge(self, at: Array, span: float) -> Array:
-        """The value of the tick at each moment, or the mean over `span` seconds before it; 0 outside its life."""
+        """Return the value of the tick at each moment, or the mean of the `span` seconds before; 0 outside its life."""
         if not span:
             ticks = np.searchsorted(self.times, at, "left")
             return self.values[np.minimum(ticks, len(self.values) - 1)]
@@ -97,7 +97,7 @@ class Curve:
 
 
 def gauge(per_tick: Array) -> Array:
-    """A value per tick as values at the ticks' edges: each tells of the tick that ended there."""
+    """Return a value per tick as values at the ticks' edges: each tells of the tick that ended there."""
     return np.concatenate([per_tick[:1], per_tick])
 
 

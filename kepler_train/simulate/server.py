@@ -17,8 +17,8 @@ from kepler_train.errors import UserError
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One HTTP answer; `sent` is how many bytes of the body really leave before the connection breaks."""
+class HttpAnswer:
+    """An HTTP answer; `sent` is how many bytes of the body really leave before the connection breaks."""
 
     body: bytes
     status: int = HTTPStatus.OK
@@ -26,11 +26,11 @@ class Answer:
     sent: int | None = None
 
 
-Handle = Callable[[str, dict[str, list[str]]], Answer]  # path, parameters
+Handle = Callable[[str, dict[str, list[str]]], HttpAnswer]  # path, parameters
 
 
 class Server(AbstractContextManager["Server"]):
-    """Serves while the context is open: `with Server(handle) as server: server.url`."""
+    """An HTTP server, open as long as its context: `with Server(handle) as server: server.url`."""
 
     def __init__(self, handle: Handle, host: str = "127.0.0.1", port: int = 0) -> None:
         try:
@@ -53,7 +53,7 @@ class Server(AbstractContextManager["Server"]):
         self._http.server_close()
 
     def wait(self) -> None:
-        """Until someone interrupts."""
+        """Wait until someone interrupts."""
         while self._thread.is_alive():
             self._thread.join(1)
 
@@ -63,7 +63,7 @@ class _HttpServer(ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no event; anything else is a bug and shows its traceback."""
+        """Ignore a client that hangs up; show the traceback of anything else, which is a bug."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

@@ -15,11 +15,11 @@ from kepler_train.simulate.activity import Array
 from kepler_train.simulate.series import Family, Scrapes
 
 Millis = NDArray[np.int64]
-Match = Callable[[str], bool]
+Matcher = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
-class Series:
+class StoredSeries:
     """One series; `labels` include `__name__`, `times` are Unix milliseconds, ascending."""
 
     labels: dict[str, str]
@@ -27,29 +27,29 @@ class Series:
     values: Array
 
 
-class Store:
+class SampleStore:
     """Every series, in the order in which Prometheus lists them."""
 
-    def __init__(self, series: Iterable[Series]) -> None:
+    def __init__(self, series: Iterable[StoredSeries]) -> None:
         self.series = sorted((s for s in series if len(s.times)), key=lambda s: sorted(s.labels.items()))
-        self._by_name: dict[str, list[Series]] = {}
+        self._by_name: dict[str, list[StoredSeries]] = {}
         for s in self.series:
             self._by_name.setdefault(s.labels["__name__"], []).append(s)
 
-    def select(self, matchers: Iterable[tuple[str, Match]], name: str | None = None) -> list[Series]:
-        """The series for which every matcher holds; a missing label is an empty one."""
+    def select(self, matchers: Iterable[tuple[str, Matcher]], name: str | None = None) -> list[StoredSeries]:
+        """Return the series for which every matcher holds; a missing label is an empty one."""
         rest = list(matchers)
         candidates = self.series if name is None else self._by_name.get(name, [])
         return [s for s in candidates if all(match(s.labels.get(label, "")) for label, match in rest)]
 
-    def during(self, start: float, end: float) -> list[Series]:
-        """The series that have lived between two moments (ms)."""
+    def during(self, start: float, end: float) -> list[StoredSeries]:
+        """Return the series with samples between two moments (ms)."""
         return [s for s in self.series if s.times[0] <= end and s.times[-1] >= start]
 
 
-def store_of(nodes: Iterable[tuple[Scrapes, list[Family]]]) -> Store:
-    """What Prometheus holds after it has scraped these nodes."""
-    found = []
+def store_of(nodes: Iterable[tuple[Scrapes, list[Family]]]) -> SampleStore:
+    """Return what Prometheus holds after it has scraped these nodes."""
+    series = []
     for scrapes, families in nodes:
         millis = np.round(scrapes.recorded * 1000).astype(np.int64)
         for family in families:
@@ -57,12 +57,12 @@ def store_of(nodes: Iterable[tuple[Scrapes, list[Family]]]) -> Store:
                 seen, values = curve.sample(family.kind, scrapes)
                 # Prometheus drops labels with empty values.
                 labels = {"__name__": family.name} | {k: v for k, v in curve.labels.items() if v}
-                found.append(Series(labels, millis[seen], values))
-    return Store(found)
+                series.append(StoredSeries(labels, millis[seen], values))
+    return SampleStore(series)
 
 
-def read_store(path: Path) -> Store:
-    """The samples of an OpenMetrics file whose series are written one after the other."""
+def read_store(path: Path) -> SampleStore:
+    """Return the samples of an OpenMetrics file whose series are written one after the other."""
     heads: dict[str, tuple[list[str], list[str]]] = {}
     ended = False
     try:
@@ -84,16 +84,18 @@ def read_store(path: Path) -> Store:
         raise UserError(f"Cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}.") from error
     if not ended:
         raise UserError(f"{path} does not end with '# EOF': it is not OpenMetrics, or was cut off.")
-    return Store(_parsed(path, head, values, times) for head, (values, times) in heads.items())
+    return SampleStore(_parsed(path, head, values, times) for head, (values, times) in heads.items())
 
 
-def _parsed(path: Path, head: str, values: list[str], times: list[str]) -> Series:
+def _parsed(path: Path, head: str, values: list[str], times: list[str]) -> StoredSeries:
     name, _, inside = head.partition("{")
     pairs = re.findall(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"', inside)
     labels = {label: re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), text) for label, text in pairs}
     try:
         at = np.round(np.array(times, dtype=float) * 1000).astype(np.int64)
-        series = Series({"__name__": name} | {k: v for k, v in labels.items() if v}, at, np.array(values, dtype=float))
+        series = StoredSeries(
+            {"__name__": name} | {k: v for k, v in labels.items() if v}, at, np.array(values, dtype=float)
+        )
     except ValueError as error:
         raise UserError(f"{path}: {head} has a sample that is not a number.") from error
     if np.any(np.diff(at) <= 0):

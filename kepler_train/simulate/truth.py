@@ -1,4 +1,4 @@
-"""The truth as Parquet: what every node and every container really drew."""
+"""The truth as Parquet: the real power of every node and every container."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.simulate.files import replacing
 from kepler_train.simulate.machine import COMPONENTS
 from kepler_train.simulate.meter import noise_deviation, noise_floor
 from kepler_train.simulate.node import ContainerRun, NodeRun
+from kepler_train.simulate.whole_files import replacing
 
 NOISE_KEY = b"kepler_train.noise"
 
 
 def write_node_truth(path: Path, runs: Sequence[NodeRun]) -> int:
-    """One row per node and scrape interval, at the interval's end; all power in W, mean over the interval."""
+    """Write one row per node and scrape interval, at its end, with mean power (W); return the rows."""
     machine, tick = runs[0].machine, runs[0].tick
     noise = {
         "interval_seconds": tick,
@@ -30,7 +30,7 @@ def write_node_truth(path: Path, runs: Sequence[NodeRun]) -> int:
 
 
 def write_container_truth(path: Path, runs: Sequence[NodeRun]) -> int:
-    """One row per container and scrape interval of its life: its true dynamic power (W)."""
+    """Write one row per container and scrape interval of its life with its true dynamic power (W)."""
     return _write(path, [_container_table(run, done) for run in runs for done in run.containers], {})
 
 
@@ -57,16 +57,16 @@ def _node_table(run: NodeRun) -> pa.Table:
     return pa.table(columns)
 
 
-def _container_table(run: NodeRun, done: ContainerRun) -> pa.Table:
-    c = done.container
-    length = c.last - c.first
+def _container_table(run: NodeRun, container_run: ContainerRun) -> pa.Table:
+    container = container_run.container
+    length = container.last - container.first
     columns = {
-        "time": _times(run.edges[c.first + 1 : c.last + 1]),
+        "time": _times(run.edges[container.first + 1 : container.last + 1]),
         "node": pa.array([run.name] * length),
-        "container": pa.array([c.key] * length),
-        "load": pa.array([c.workload.name] * length),
+        "container": pa.array([container.key] * length),
+        "load": pa.array([container.workload.name] * length),
     }
-    return pa.table(columns | {f"{name}_dynamic_watts": watts for name, watts in done.watts.items()})
+    return pa.table(columns | {f"{name}_dynamic_watts": watts for name, watts in container_run.watts.items()})
 
 
 def _times(seconds: np.ndarray) -> pa.Array:

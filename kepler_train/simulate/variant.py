@@ -1,4 +1,4 @@
-"""What is exported beyond the usual series, on request."""
+"""Series that are exported beyond the usual ones, on request."""
 
 from __future__ import annotations
 

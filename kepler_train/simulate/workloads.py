@@ -1,4 +1,4 @@
-"""Instruction mixes: what one busy core does per cycle, per instruction and per second."""
+"""Instruction mixes: the work of one busy core per cycle, per instruction and per second."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Workload:
-    """One instruction mix.
+    """An instruction mix.
 
     `ipc` instructions per cycle without memory contention; `misses` last-level cache misses and `hits` page
     cache hits per million instructions; interrupts per CPU second.
@@ -24,7 +24,7 @@ class Workload:
 
     @property
     def memory_bound(self) -> float:
-        """How much a full memory bus slows this mix: 0 (not at all) to 1."""
+        """Return how much a full memory bus slows this mix: 0 (not at all) to 1."""
         return min(1.0, self.misses / 20_000)
 
 
@@ -60,7 +60,7 @@ JOB = Workload("report", 1.1, 1_800, 0.12, 90, 30, 60)
 
 
 def blend(name: str, shares: Mapping[Workload, float]) -> Workload:
-    """Several mixes on the same CPUs as one: `shares` of CPU time, what is per instruction weighted by instructions."""
+    """Return several mixes as one: `shares` are of CPU time; rates per instruction are weighted by instructions."""
     whole = sum(shares.values())
     ipc = sum(share / whole * mix.ipc for mix, share in shares.items())
 

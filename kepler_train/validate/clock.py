@@ -34,14 +34,14 @@ _SURGE, _MOMENTS = 3.0, 3
 
 @dataclass(frozen=True)
 class ClockStep:
-    """The clock was set by `seconds`, forward or back, before the sample at `time` (Unix s)."""
+    """A change of the clock by `seconds`, forward or back, before the sample at `time` (Unix s)."""
 
     time: float
     seconds: float
 
 
 def clock_steps(times: Floats, interval: float | None) -> list[ClockStep]:
-    """Lasting changes of the phase at which one series was scraped."""
+    """Return the lasting changes of the phase at which one series was scraped."""
     if interval is None or len(times) < 2 * _FEW:
         return []
     near = max(_NEAR * interval, _BUSY)
@@ -56,39 +56,39 @@ def clock_steps(times: Floats, interval: float | None) -> list[ClockStep]:
     new, new_share = _phases(around[positions + _MANY], times[positions], interval, near)
     shifts = _within_half(new - old, interval)
     clear = (np.minimum(old_share, new_share) >= _ON_PHASE) & (np.abs(shifts) > 2 * near)
-    found = zip(positions[clear], shifts[clear], (old_share + new_share)[clear], strict=True)
-    return [ClockStep(float(times[position]), float(shift)) for position, shift in _clearest(found)]
+    candidates = zip(positions[clear], shifts[clear], (old_share + new_share)[clear], strict=True)
+    return [ClockStep(float(times[position]), float(shift)) for position, shift in _clearest(candidates)]
 
 
 def _within_half(offsets: Floats, interval: float) -> Floats:
-    """Offsets modulo the interval, from −interval/2 to interval/2."""
+    """Return offsets modulo the interval, from −interval/2 to interval/2."""
     return np.asarray((offsets + interval / 2) % interval - interval / 2)
 
 
 def _phases(times: Floats, first: Floats, interval: float, near: float) -> tuple[Floats, Floats]:
-    """Per row of scrapes their phase, as a time on it, and the share of them that lie on it; NaN is no scrape."""
+    """Return for each row of scrapes their phase, as a time on it, and the share on it; NaN is no scrape."""
     offsets = _within_half(times - first[:, None], interval)
     middle = np.nanmedian(offsets, axis=1)
     on_phase = np.abs(_within_half(offsets - middle[:, None], interval)) <= near
     return first + middle, on_phase.sum(axis=1) / np.isfinite(times).sum(axis=1)
 
 
-def _clearest(found: Iterable[tuple[int, float, float]]) -> list[tuple[int, float]]:
-    """Of (position, shift, clearness) one among neighbours that show the same step: where it parts the phases best."""
-    kept: list[tuple[int, float]] = []
-    for position, shift, _ in sorted(found, key=lambda one: -one[2]):
-        if all(abs(position - other) > _MANY for other, _ in kept):
-            kept.append((position, shift))
-    return sorted(kept)
+def _clearest(candidates: Iterable[tuple[int, float, float]]) -> list[tuple[int, float]]:
+    """Return one of the (position, shift, clearness) that show the same step: where it parts the phases best."""
+    steps: list[tuple[int, float]] = []
+    for position, shift, _ in sorted(candidates, key=lambda candidate: -candidate[2]):
+        if all(abs(position - other) > _MANY for other, _ in steps):
+            steps.append((position, shift))
+    return sorted(steps)
 
 
 def steps_by_energy(counters: Sequence[Series], interval: float | None) -> list[ClockStep]:
-    """Moments at which the energy counters of a node (J) disagree with the time that passed."""
-    known = [one for one in counters if np.isfinite(one.values).all() and len(one.times) >= 2 * _FEW]
-    if interval is None or not known:
+    """Return moments at which the energy counters of a node (J) disagree with the time that passed."""
+    usable = [series for series in counters if np.isfinite(series.values).all() and len(series.times) >= 2 * _FEW]
+    if interval is None or not usable:
         return []
-    times = max(known, key=lambda one: len(one.times)).times
-    joules = np.diff([one.values for one in known if np.array_equal(one.times, times)], axis=1)
+    times = max(usable, key=lambda series: len(series.times)).times
+    joules = np.diff([series.values for series in usable if np.array_equal(series.times, times)], axis=1)
     joules = joules[(joules != 0).mean(axis=1) > 1 - _QUIETEST]  # others are too coarse to tell, or stand still
     elapsed = np.diff(times)
     wide, counted = elapsed > LATE * interval, (joules >= 0).all(axis=0)
@@ -103,5 +103,5 @@ def steps_by_energy(counters: Sequence[Series], interval: float | None) -> list[
     back = ~wide & (watts > _SURGE * most[:, None]).all(axis=0)
     back[1:] &= total[:-1] > 0  # a meter that stood still before catches up
     usual = float(np.median(total[steady] / elapsed[steady]))
-    found = np.flatnonzero(counted & (forward | back))
-    return [ClockStep(float(times[at + 1]), float(elapsed[at] - total[at] / usual)) for at in found]
+    positions = np.flatnonzero(counted & (forward | back))
+    return [ClockStep(float(times[at + 1]), float(elapsed[at] - total[at] / usual)) for at in positions]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kepler_train.validate.node import NodeHealth
+from kepler_train.validate.meter_health import MeterHealth, most_of
+from kepler_train.validate.metric_health import MetricHealth
+from kepler_train.validate.node_health import NodeHealth
 from kepler_train.validate.phases import ENOUGH, PhaseSamples
-from kepler_train.validate.power import MeterHealth, most_of
-from kepler_train.validate.series import Health
 
 IMPORTANCE = ("wrong power", "lost data", "remark")
 WRONG, LOST, REMARK = IMPORTANCE
@@ -34,7 +34,7 @@ def by_importance(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (IMPORTANCE.index(finding.importance), finding.node))
 
 
-def findings_of(node: str, health: NodeHealth, metrics: Mapping[str, Health], least_rows: int) -> list[Finding]:
+def findings_of(node: str, health: NodeHealth, metrics: Mapping[str, MetricHealth], least_rows: int) -> list[Finding]:
     """Return all that is wrong with a node; `least_rows` are needed to hold parts of them out."""
     energy = {meter.metric for meter in health.meters.values()}
     texts = [
@@ -103,7 +103,9 @@ def _of_phases(phases: list[PhaseSamples]) -> Iterator[tuple[str, str]]:
         yield LOST, f"{len(few)} of {len(phases)} phases hold fewer than {ENOUGH} scrape intervals: {named}{more}"
 
 
-def _of_samples(metrics: Mapping[str, Health], energy: set[str], missing_energy: float) -> Iterator[tuple[str, str]]:
+def _of_samples(
+    metrics: Mapping[str, MetricHealth], energy: set[str], missing_energy: float
+) -> Iterator[tuple[str, str]]:
     for metric, health in metrics.items():
         if health.duplicate_series:
             worse = WRONG if metric in energy else REMARK

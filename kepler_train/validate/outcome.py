@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kepler_train.records import Record, read_record
 from kepler_train.validate.findings import Finding
-from kepler_train.validate.node import NodeHealth
-from kepler_train.validate.series import Health
+from kepler_train.validate.metric_health import MetricHealth
+from kepler_train.validate.node_health import NodeHealth
 
 VERDICT = "verdict.json"
 
@@ -30,7 +30,7 @@ class Verdict(Record):
     health: dict[str, NodeHealth]
     groups: dict[str, GroupVerdict]
     warnings: list[Finding]
-    metrics: dict[str, dict[str, Health]]
+    metrics: dict[str, dict[str, MetricHealth]]
 
     @classmethod
     def read(cls, file: Path) -> Verdict:

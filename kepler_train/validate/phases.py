@@ -16,7 +16,7 @@ ENOUGH = 3
 
 @dataclass(frozen=True)
 class PhaseSamples:
-    """How many complete scrape intervals of a node's meters lie inside a phase."""
+    """The number of complete scrape intervals of a node's meters inside a phase."""
 
     name: str
     start: str
@@ -26,16 +26,16 @@ class PhaseSamples:
 
 
 def phase_samples(schedule: Schedule, node: str, scrapes: Floats, interval: float | None) -> list[PhaseSamples]:
-    """Every phase that ran to its end on a node, with its intervals; a gap is none."""
+    """Return every phase that ran to its end on a node, with its intervals; a gap is none."""
     begins, ends = scrapes[:-1], scrapes[1:]
     whole = (ends - begins) <= LATE * interval if interval else np.zeros(len(begins), dtype=bool)
-    found = []
+    samples = []
     for phase in schedule.labelled():
         if phase.node not in ("", node):
             continue
         inside = whole & (begins >= phase.start.timestamp()) & (ends <= phase.end.timestamp())
         intervals = int(inside.sum())
-        found.append(
+        samples.append(
             PhaseSamples(
                 phase.name or phase.load,
                 f"{phase.start:%Y-%m-%dT%H:%M:%SZ}",
@@ -44,4 +44,4 @@ def phase_samples(schedule: Schedule, node: str, scrapes: Floats, interval: floa
                 intervals >= ENOUGH,
             )
         )
-    return found
+    return samples

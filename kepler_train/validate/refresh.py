@@ -1,7 +1,7 @@
-"""How often an energy counter really changes, whatever the scrape interval.
+"""The refresh interval of an energy counter, whatever the scrape interval.
 
-A counter that its exporter refreshes every R seconds, scraped every S < R seconds, repeats values: its changes are
-seen ⌊R/S⌋·S or ⌈R/S⌉·S apart, and R apart on average. Where S ≥ R every scrape shows a change, and only R ≤ S is known.
+A counter that its exporter refreshes every R seconds, scraped every S < R seconds, repeats values: its changes are seen
+⌊R/S⌋·S or ⌈R/S⌉·S apart, and R apart on average. Where S ≥ R every scrape shows a change, and only R ≤ S is known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGER, _REPEATED = 1.05, 3
 
 @dataclass(frozen=True)
 class Refresh:
-    """Seconds between changes of a counter; `at_most` where the scrapes are too far apart to tell."""
+    """The seconds between changes of a counter; `at_most` where the scrapes are too far apart to tell."""
 
     interval: float | None = None
     at_most: bool = False
@@ -31,8 +31,8 @@ class Refresh:
 
 
 def refresh_of(series: Sequence[Series], interval: float | None) -> Refresh:
-    """The refresh interval of the counters of one meter, which are refreshed together."""
-    changes = np.unique(np.concatenate([_changes(one) for one in series])) if series else np.array([])
+    """Return the refresh interval of the counters of one meter, which are refreshed together."""
+    changes = np.unique(np.concatenate([_changes(counter) for counter in series])) if series else np.array([])
     if interval is None or not len(changes):
         return Refresh()
     scrapes = scrape_times(series)
@@ -48,15 +48,15 @@ def refresh_of(series: Sequence[Series], interval: float | None) -> Refresh:
     return Refresh(mean, False, standstill)
 
 
-def _changes(one: Series) -> Floats:
-    """The scrapes that saw another value than the scrape before."""
-    known = np.isfinite(one.values)
-    times, values = one.times[known], one.values[known]
+def _changes(series: Series) -> Floats:
+    """Return the scrapes that saw another value than the scrape before."""
+    known = np.isfinite(series.values)
+    times, values = series.times[known], series.values[known]
     return np.asarray(times[1:][np.diff(values) != 0])
 
 
 def _apart(moments: Floats, scrapes: Floats, interval: float) -> Floats:
-    """Seconds between consecutive moments without a gap in the scrapes between them."""
+    """Return the seconds between consecutive moments without a gap in the scrapes between them."""
     gaps = scrapes[1:][np.diff(scrapes) > LATE * interval]
     passed = np.searchsorted(gaps, moments, side="right")
     return np.asarray(np.diff(moments)[np.diff(passed) == 0])

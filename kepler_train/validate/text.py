@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from kepler_train.validate.node import NodeHealth
+from kepler_train.validate.meter_health import MeterHealth
+from kepler_train.validate.node_health import NodeHealth
 from kepler_train.validate.outcome import GroupVerdict
-from kepler_train.validate.power import MeterHealth
 
 _COLUMNS = ("component", "counter", "refresh", "mean W", "least W", "most W")
 

@@ -1,4 +1,4 @@
-"""When a node was scraped: the usual interval, and where scrapes are missing."""
+"""Scrape times of a node: the usual interval, and where scrapes are missing."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Window = tuple[float, float]  # Unix s
 
 @dataclass(frozen=True)
 class Gaps:
-    """Where scrapes are missing in a window."""
+    """The scrapes that are missing in a window."""
 
     count: int = 0
     longest: float = 0.0  # s between two neighbouring samples, or a sample and the edge of the window
     missing_share: float = 0.0  # of the scrapes that were due
 
 
-def scrape_interval(series: Sequence[Series]) -> float | None:
-    """The usual time between two samples of a series (s): the median, which late and missing scrapes do not move."""
-    steps = [np.diff(one.times) for one in series if len(one.times) > 1]
+def median_scrape_interval(series: Sequence[Series]) -> float | None:
+    """Return the median time between two samples of a series (s), which late and missing scrapes do not move."""
+    steps = [np.diff(single.times) for single in series if len(single.times) > 1]
     return float(np.median(np.concatenate(steps))) if steps else None
 
 
 def scrape_times(series: Sequence[Series]) -> Floats:
-    """When any of these series was scraped (Unix s)."""
-    return np.unique(np.concatenate([one.times for one in series])) if series else np.array([])
+    """Return when any of these series was scraped (Unix s)."""
+    return np.unique(np.concatenate([single.times for single in series])) if series else np.array([])
 
 
 def find_gaps(times: Floats, interval: float | None, window: Window) -> Gaps:
-    """Stretches of the window without a scrape, longer than a late scrape explains."""
+    """Return the stretches of the window without a scrape, longer than a late scrape explains."""
     if interval is None or not len(times):
         return Gaps()
     inner, edges = np.diff(times), np.array([times[0] - window[0], window[1] - times[-1]])

@@ -19,9 +19,9 @@ from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 from kepler_train.validate.findings import LOST, REMARK, Finding, by_importance, findings_of
 from kepler_train.validate.groups import group_state
-from kepler_train.validate.node import NodeHealth, node_health
+from kepler_train.validate.metric_health import MetricHealth, metric_health
+from kepler_train.validate.node_health import NodeHealth, node_health
 from kepler_train.validate.outcome import GroupVerdict, Verdict
-from kepler_train.validate.series import Health, health_of
 from kepler_train.validate.timing import Window, scrape_times
 
 _ASCRIBED = "power of virtual machines is what the Kepler of their host ascribes to them by CPU time, it is not metered"
@@ -114,7 +114,7 @@ class _Collected:
     """Every metric that was asked for, by node, and the features with data, each with whether it ever changes."""
 
     def __init__(self, spec: RunSpec, want: RequiredMetrics, samples: Path, windows: Mapping[str, Window]) -> None:
-        self.metrics: dict[str, dict[str, Health]] = {}
+        self.metrics: dict[str, dict[str, MetricHealth]] = {}
         self.features: dict[str, dict[str, bool]] = {node: {} for node in windows}
         self.remarks: list[Finding] = []
         self._spec, self._windows = spec, windows
@@ -140,7 +140,7 @@ class _Collected:
             if node not in self._windows:
                 continue
             own = [many[position] for position in positions]
-            self.metrics.setdefault(metric, {})[node] = health = health_of(
+            self.metrics.setdefault(metric, {})[node] = health = metric_health(
                 own,
                 self._windows[node],
                 counter=kind == "counter",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kepler_train.errors import UserError
-from kepler_train.local.follow import failures
+from kepler_train.local.follow import failed_tasks
 from kepler_train.local.stack import Stack
 from kepler_train.local.state import Settings
 from kepler_train.models import load_model
@@ -105,7 +105,7 @@ def runs(stack):
 def good(stack, runs):
     """A run of the whole history, ended."""
     state = stack.api.wait_run(DAG, runs["good"], 400)
-    assert state == "success", failures(stack.api, DAG, runs["good"])
+    assert state == "success", failed_tasks(stack.api, DAG, runs["good"])
     return runs["good"]
 
 
@@ -187,7 +187,7 @@ def test_the_window_is_the_one_that_was_asked_for(stack, good):
 def test_a_killed_step_is_tried_again_and_the_result_is_right(stack, good):
     run_id = stack.api.trigger(DAG, WINDOW)
     os.kill(wait_for(lambda: step_process("extract", run_id)), signal.SIGKILL)
-    assert stack.api.wait_run(DAG, run_id, 300) == "success", failures(stack.api, DAG, run_id)
+    assert stack.api.wait_run(DAG, run_id, 300) == "success", failed_tasks(stack.api, DAG, run_id)
     assert tasks_of(stack, run_id)["extract", "whole"]["try_number"] == 2
     assert "The step extract was killed by signal 9" in stack.api.task_log(DAG, run_id, "extract", 1, map_index=0)
     ours, theirs = (files_of(stack, one).manifest("extract").outputs for one in (run_id, good))
@@ -253,7 +253,7 @@ def test_a_backfill_learns_from_its_data_interval(stack):
         return [run["dag_run_id"] for run in runs if run["run_type"] == "backfill"]
 
     [run_id] = wait_for(backfilled)
-    assert stack.api.wait_run(DAG, run_id, 300) == "success", failures(stack.api, DAG, run_id)
+    assert stack.api.wait_run(DAG, run_id, 300) == "success", failed_tasks(stack.api, DAG, run_id)
     spec = json.loads(files_of(stack, run_id).store.read(f"{files_of(stack, run_id).folder('plan')}/spec.json"))
     assert spec["start"] == f"{day:%Y-%m-%dT%H:%M:%SZ}"
     assert spec["end"] == f"{day + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"

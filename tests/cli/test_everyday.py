@@ -15,7 +15,7 @@ import pytest
 
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
-from kepler_train.simulate.prometheus import prometheus_server
+from kepler_train.simulate.prometheus_server import prometheus_server
 from kepler_train.simulate.store import store_of
 
 START = 1_794_614_400.0  # 2026-11-14T00:00:00Z

@@ -18,9 +18,9 @@ import pytest
 from steps_cluster import Cluster
 
 from kepler_train import __version__
-from kepler_train.local.plan import make_prometheus
 from kepler_train.local.seaweedfs import SeaweedServer
 from kepler_train.local.stack import Stack
+from kepler_train.local.stack_services import make_prometheus
 from kepler_train.local.state import Settings
 
 BUCKET = "lab"

@@ -19,7 +19,7 @@ from kepler_train.samples.parquet import metrics_in, read_series
 from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
-from kepler_train.simulate.prometheus import prometheus_server
+from kepler_train.simulate.prometheus_server import prometheus_server
 from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
 

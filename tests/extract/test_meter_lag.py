@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from kepler_train.extract.meter_lag import UNKNOWN_LAG, MeterLag, estimate_lag, shift_counter
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import Scenario, run_nodes
-from kepler_train.simulate.store import Store, store_of
+from kepler_train.simulate.store import SampleStore, store_of
 
 START = 1_794_614_400.0
 ENERGY = {
@@ -59,7 +59,7 @@ def simulated(
     return estimate_lag(times / 1000, energy, [added(store, metric, times) for metric in WORK[dialect]], refresh)
 
 
-def added(store: Store, metric: str, times: np.ndarray) -> np.ndarray:
+def added(store: SampleStore, metric: str, times: np.ndarray) -> np.ndarray:
     """All series of a metric as one counter: 0 before a series begins, its last value after it ends."""
     found = store.select([], metric)
     assert found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kepler_train.local.outside import sweep
+from kepler_train.local.outside_home import sweep
 
 
 @pytest.fixture(scope="module")

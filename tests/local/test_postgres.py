@@ -13,7 +13,7 @@ from connecting import connected
 from kepler_train.errors import UserError
 from kepler_train.local.postgres import PostgresServer
 from kepler_train.local.process import running_in
-from kepler_train.local.unprivileged import open_to_all
+from kepler_train.local.server_user import open_to_all
 
 pytestmark = pytest.mark.integration
 

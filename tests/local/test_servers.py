@@ -15,11 +15,11 @@ import pytest
 import requests
 
 from kepler_train.errors import TryAgain, UserError
-from kepler_train.local.plan import make_prometheus
 from kepler_train.local.ports import Port, take_port
-from kepler_train.local.process import Identity
+from kepler_train.local.process import ProcessIdentity
 from kepler_train.local.prometheus import PrometheusServer
 from kepler_train.local.seaweedfs import SeaweedServer
+from kepler_train.local.stack_services import make_prometheus
 
 needs_prometheus = pytest.mark.skipif(not shutil.which("prometheus"), reason="needs Debian's prometheus")
 
@@ -180,7 +180,7 @@ with PrometheusServer(Path({str(tmp_path / "tsdb")!r})) as server:
 """
     with subprocess.Popen([sys.executable, "-c", owner], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        server = Identity.of(int(process.stdout.readline()))
+        server = ProcessIdentity.of(int(process.stdout.readline()))
         assert server
         assert server.alive
         process.kill()
@@ -213,7 +213,7 @@ def test_a_recording_is_filled_once_and_again_when_it_changed(tmp_path: Path):
 def test_without_debians_server_a_recording_is_served_by_the_simulated_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("kepler_train.local.plan.shutil.which", lambda _: None)
+    monkeypatch.setattr("kepler_train.local.stack_services.shutil.which", lambda _: None)
     recording = tmp_path / "node.om"
     recording.write_text(RECORDING)
     with make_prometheus(tmp_path, recording, "127.0.0.1", tmp_path / "log") as simulated:

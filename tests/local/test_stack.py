@@ -18,7 +18,7 @@ import requests
 
 from kepler_train.errors import UserError
 from kepler_train.local.airflow_api import AirflowApi
-from kepler_train.local.process import STACK_MARK, Identity, marked, running_in
+from kepler_train.local.process import STACK_MARK, ProcessIdentity, marked, running_in
 from kepler_train.local.stack import RunningStack, Stack, find
 from kepler_train.local.state import StackState
 
@@ -186,10 +186,10 @@ def test_kill_9_of_steps_tasks_workers_and_postgres_ends_in_right_results(
     os.kill(step, signal.SIGKILL)
     task_killed, orphaned_step, task = start_counting(api, tmp_path / "task", 4)
     os.kill(task, signal.SIGKILL)
-    orphans = [Identity.of(orphaned_step)]
+    orphans = [ProcessIdentity.of(orphaned_step)]
     worker_killed, step, task = start_counting(api, tmp_path / "worker", 15)
     worker = int(Path(f"/proc/{task}/stat").read_text().rpartition(")")[2].split()[1])
-    orphans.append(Identity.of(step))
+    orphans.append(ProcessIdentity.of(step))
     os.kill(worker, signal.SIGKILL)
     postgres = stack.pid_of("postgres")
     assert postgres
@@ -209,7 +209,7 @@ def test_kill_9_of_steps_tasks_workers_and_postgres_ends_in_right_results(
 
 def test_kill_9_of_the_scheduler_ends_in_a_completed_retry(stack: RunningStack, api: AirflowApi, tmp_path: Path):
     run, step, _ = start_counting(api, tmp_path / "out", 10)
-    orphan = Identity.of(step)
+    orphan = ProcessIdentity.of(step)
     scheduler = stack.pid_of("scheduler")
     assert scheduler
     assert orphan
@@ -228,7 +228,7 @@ def test_down_leaves_no_process_although_a_task_is_running(stack: RunningStack, 
     assert down.returncode == 0, down.stderr
     assert "scheduler" in down.stdout
     assert processes(stack.home) == []
-    assert Identity.of(step) is None
+    assert ProcessIdentity.of(step) is None
     assert command("status").returncode == 3
     nothing = command("down")
     assert (nothing.returncode, "Nothing is up" in nothing.stdout) == (0, True)

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from kepler_train.local.process import STACK_MARK, Identity, marked
+from kepler_train.local.process import STACK_MARK, ProcessIdentity, marked
 from kepler_train.local.stack import RunningStack, end_leftovers, find
 from kepler_train.local.state import Settings, StackState, lock_home
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from kepler_train.local import plan, supervisor
+from kepler_train.local import stack_services, supervisor
 from kepler_train.local.service import Service
 
 home = Path(sys.argv[1])
@@ -48,7 +48,7 @@ class Broken(Sleeper):
 services = [Sleeper("postgres"), Sleeper("scheduler", ("postgres",))]
 if "broken" in sys.argv:
     services.append(Broken("triggerer"))
-supervisor.make_plan = lambda home, settings: plan.Plan(services, {}, "")
+supervisor.plan_services = lambda home, settings: stack_services.StackServices(services, {}, "")
 supervisor.main()
 """
 
@@ -94,10 +94,10 @@ def test_a_killed_service_is_started_again_after_all_it_had_started_is_gone(star
     assert first
     session = marked({"KEPLER_TRAIN_SERVICE": "scheduler", STACK_MARK: str(stack.home)})
     assert len(session) == 2
-    before = [Identity.of(pid) for pid in session]
+    before = [ProcessIdentity.of(pid) for pid in session]
     os.kill(first, signal.SIGKILL)
     second = until(lambda: (pid := stack.pid_of("scheduler")) != first and pid)
-    assert Identity.of(second)
+    assert ProcessIdentity.of(second)
     assert not any(one and one.alive for one in before)
     assert next(shown.restarts for shown in stack.state.services if shown.name == "scheduler") == 1
 
@@ -138,7 +138,7 @@ def test_when_both_are_killed_at_once_the_next_command_ends_the_rest(start: Call
 
 def test_a_stack_ends_with_the_process_that_owns_it(start: Callable[..., RunningStack]):
     with subprocess.Popen(["sleep", "1000"]) as owner:
-        identity = Identity.of(owner.pid)
+        identity = ProcessIdentity.of(owner.pid)
         assert identity
         stack = start(settings=Settings(owner=(identity.pid, identity.started)))
         owner.kill()

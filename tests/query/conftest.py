@@ -10,7 +10,7 @@ from known_samples import END, START
 
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import NodeRun
-from kepler_train.simulate.store import Store, store_of
+from kepler_train.simulate.store import SampleStore, store_of
 from kepler_train.spec import RunSpec
 
 
@@ -21,7 +21,7 @@ def recording(two_nodes: list[NodeRun]) -> list[Any]:
 
 
 @pytest.fixture(scope="session")
-def store(recording: list[Any]) -> Store:
+def store(recording: list[Any]) -> SampleStore:
     return store_of(recording)
 
 

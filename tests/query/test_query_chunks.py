@@ -28,10 +28,10 @@ from kepler_train.query.prometheus import Prometheus
 from kepler_train.query.samples import query_samples
 from kepler_train.query.server_errors import TooMuchAtOnce, TooSlow
 from kepler_train.samples.parquet import schema
-from kepler_train.simulate.promapi import Api
-from kepler_train.simulate.prometheus import prometheus_server
-from kepler_train.simulate.server import Answer, Server
-from kepler_train.simulate.store import Store
+from kepler_train.simulate.prometheus_api import Api
+from kepler_train.simulate.prometheus_server import prometheus_server
+from kepler_train.simulate.server import HttpAnswer, Server
+from kepler_train.simulate.store import SampleStore
 from kepler_train.spec import RunSpec
 
 ENERGY = [f"kepler_node_{part}_joules_total" for part in ("package", "core", "uncore", "dram")]
@@ -101,7 +101,7 @@ def test_chunks_with_a_step_stay_below_what_servers_allow() -> None:
 
 
 def test_requests_become_fewer_once_it_is_known_how_often_is_scraped(
-    store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SampleStore, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunks, "SAMPLES_PER_CHUNK", 10_000)
     with prometheus_server(store) as server:
@@ -114,7 +114,7 @@ def test_requests_become_fewer_once_it_is_known_how_often_is_scraped(
 
 
 def test_an_answer_that_memory_cannot_hold_is_asked_for_in_halves(
-    store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SampleStore, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "LARGEST_CHUNK", 50_000)
     with prometheus_server(store) as server:
@@ -130,15 +130,15 @@ def test_an_answer_is_not_read_beyond_its_bound() -> None:
         assert Prometheus(server.url).raw("m", 0, 60).series == []
 
 
-def refusing_long_ranges(store: Store, longest: int, answer: Answer) -> Server:
+def refusing_long_ranges(store: SampleStore, longest: int, answer: HttpAnswer) -> Server:
     """A server that answers ranges of at most `longest` ms."""
     api = Api(store)
 
-    def handle(path: str, given: dict[str, list[str]]) -> Answer:
+    def handle(path: str, given: dict[str, list[str]]) -> HttpAnswer:
         expression = given.get("query", [""])[0]
         if "[" in expression and int(expression.split("[")[1].removesuffix("ms]")) > longest + 1:
             return answer
-        return Answer(api.answer(path, given).encode())
+        return HttpAnswer(api.answer(path, given).encode())
 
     return Server(handle)
 
@@ -188,10 +188,10 @@ def test_every_servers_word_for_too_slow_is_understood(status: int, body: bytes)
 
 
 @pytest.mark.parametrize(
-    "answer", [Answer(error(TOO_LARGE[0][1]), 422), Answer(error("query timed out", "timeout"), 503)]
+    "answer", [HttpAnswer(error(TOO_LARGE[0][1]), 422), HttpAnswer(error("query timed out", "timeout"), 503)]
 )
 def test_what_is_too_large_or_too_slow_for_the_server_is_asked_for_in_halves(
-    answer: Answer, store: Store, spec: MakeSpec, tmp_path: Path
+    answer: HttpAnswer, store: SampleStore, spec: MakeSpec, tmp_path: Path
 ) -> None:
     with attempts_at_once(2), refusing_long_ranges(store, 1_800_000, answer) as server:
         query_samples(spec(server.url, END - 7200, END, energy_sources="rapl-sysfs"), tmp_path)
@@ -199,14 +199,14 @@ def test_what_is_too_large_or_too_slow_for_the_server_is_asked_for_in_halves(
 
 
 def test_series_too_many_to_list_at_once_are_listed_for_halves_of_the_window(
-    store: Store, spec: MakeSpec, tmp_path: Path
+    store: SampleStore, spec: MakeSpec, tmp_path: Path
 ) -> None:
     api = Api(store)
 
-    def handle(path: str, given: dict[str, list[str]]) -> Answer:
-        found = Answer(api.answer(path, given).encode())
+    def handle(path: str, given: dict[str, list[str]]) -> HttpAnswer:
+        found = HttpAnswer(api.answer(path, given).encode())
         if path.endswith("/series") and found.body.count(b"__name__") > 60:
-            return Answer(error("the number of matching timeseries exceeds 60"), 422)
+            return HttpAnswer(error("the number of matching timeseries exceeds 60"), 422)
         return found
 
     with Server(handle) as server:
@@ -218,7 +218,7 @@ def test_series_too_many_to_list_at_once_are_listed_for_halves_of_the_window(
 
 
 def test_a_node_that_is_not_there_is_said(
-    store: Store, spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: SampleStore, spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with prometheus_server(store) as server:
         query_samples(spec(server.url, END - 600, END, nodes="node-0,node-7"), tmp_path)
@@ -226,10 +226,10 @@ def test_a_node_that_is_not_there_is_said(
     assert said == ["warning: query: Prometheus has no energy counters of node-7 in the window."]
 
 
-def test_a_server_that_always_times_out_is_given_up_soon(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+def test_a_server_that_always_times_out_is_given_up_soon(store: SampleStore, spec: MakeSpec, tmp_path: Path) -> None:
     with (
         attempts_at_once(1),
-        refusing_long_ranges(store, 0, Answer(b"", 504)) as server,
+        refusing_long_ranges(store, 0, HttpAnswer(b"", 504)) as server,
         pytest.raises(TryAgain, match="answered 504"),
     ):
         query_samples(spec(server.url, START, END, feature_groups="BPFOnly"), tmp_path)

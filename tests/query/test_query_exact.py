@@ -18,8 +18,8 @@ from kepler_train.simulate.faults import DATA_FAULTS
 from kepler_train.simulate.history import exported, write_history
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
-from kepler_train.simulate.prometheus import prometheus_server
-from kepler_train.simulate.store import Store, store_of
+from kepler_train.simulate.prometheus_server import prometheus_server
+from kepler_train.simulate.store import SampleStore, store_of
 from kepler_train.simulate.variant import Variant
 from kepler_train.spec import RunSpec
 
@@ -51,7 +51,7 @@ def real(recording: list[Any], today: list[Any], tmp_path_factory: pytest.TempPa
 @pytest.mark.integration
 @pytest.mark.parametrize("longest", [24 * 3600_000, 1_000_000])
 def test_every_sample_of_real_prometheus_comes_out_once(
-    longest: int, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    longest: int, real: str, store: SampleStore, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunks, "LONGEST_CHUNK", longest)
     figures = query_samples(spec(real, dialect="legacy"), tmp_path)
@@ -64,7 +64,7 @@ def test_every_sample_of_real_prometheus_comes_out_once(
 
 @pytest.mark.integration
 def test_the_first_and_the_last_sample_of_the_window_are_in_it(
-    real: str, store: Store, spec: MakeSpec, tmp_path: Path
+    real: str, store: SampleStore, spec: MakeSpec, tmp_path: Path
 ) -> None:
     package = next(iter(held(store, ENERGY[:1]).values()))
     times = sorted({time for own, _ in package.values() for time in own})
@@ -77,7 +77,7 @@ def test_the_first_and_the_last_sample_of_the_window_are_in_it(
 
 
 @pytest.mark.integration
-def test_one_node_of_two_is_kept_apart(real: str, store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+def test_one_node_of_two_is_kept_apart(real: str, store: SampleStore, spec: MakeSpec, tmp_path: Path) -> None:
     query_samples(spec(real, dialect="legacy", nodes="node-1"), tmp_path)
     whole = held(store, WANTED)
     own = {m: {k: v for k, v in by.items() if ("instance", "node-1") in k} for m, by in whole.items()}
@@ -106,7 +106,13 @@ def test_two_dialects_in_one_prometheus_are_a_question_to_the_user(real: str, sp
 @pytest.mark.integration
 @pytest.mark.parametrize(("step", "points"), [(2, 10_000), (7.5, 100)])
 def test_with_a_step_each_point_is_the_last_sample_of_the_five_minutes_before(
-    step: float, points: int, real: str, store: Store, spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: float,
+    points: int,
+    real: str,
+    store: SampleStore,
+    spec: MakeSpec,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(chunks, "POINTS_PER_SERIES", points)  # of 14,400 every 2 s, too many for one answer
     start, end = START + 0.001, END - 0.5  # edges beside the points
@@ -119,7 +125,7 @@ def test_with_a_step_each_point_is_the_last_sample_of_the_five_minutes_before(
     assert figures["samples"] == sum(len(times) for by in expected.values() for times, _ in by.values())
 
 
-def test_with_a_step_too_a_chunk_that_is_too_large_is_split(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+def test_with_a_step_too_a_chunk_that_is_too_large_is_split(store: SampleStore, spec: MakeSpec, tmp_path: Path) -> None:
     with prometheus_server(store, max_samples=2000) as server:
         query_samples(spec(server.url, START, START + 3600), tmp_path, 5)
     assert collected(tmp_path) == resampled(store, WANTED, 5, START, START + 3600)
@@ -140,14 +146,14 @@ def test_what_befalls_a_node_comes_out_as_it_is_in_prometheus(fault: str, spec: 
     assert collected(tmp_path) == held(faulty, WANTED, START, START + 3600)
 
 
-def test_a_chunk_that_is_too_large_is_split_until_it_passes(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+def test_a_chunk_that_is_too_large_is_split_until_it_passes(store: SampleStore, spec: MakeSpec, tmp_path: Path) -> None:
     with prometheus_server(store, max_samples=3000) as server:
         query_samples(spec(server.url), tmp_path)
     assert collected(tmp_path) == held(store, WANTED)
 
 
 def test_metrics_without_samples_are_said_in_one_line(
-    store: Store, spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: SampleStore, spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with prometheus_server(store) as server:
         query_samples(spec(server.url, feature_groups="BPFOnly,KubeletOnly"), tmp_path)
@@ -158,7 +164,7 @@ def test_metrics_without_samples_are_said_in_one_line(
     ]
 
 
-def test_a_window_without_samples_says_so(store: Store, spec: MakeSpec, tmp_path: Path) -> None:
+def test_a_window_without_samples_says_so(store: SampleStore, spec: MakeSpec, tmp_path: Path) -> None:
     with prometheus_server(store) as server, pytest.raises(DataError, match="no energy counters of Kepler"):
         query_samples(spec(server.url, START - 7200, START - 3600), tmp_path)
     with prometheus_server(store) as server, pytest.raises(DataError, match="of the nodes node-7"):

@@ -18,9 +18,9 @@ from scripted import Reply, attempts_at_once, scripted
 
 from kepler_train.query.server_errors import requested_pause
 from kepler_train.simulate.faults import SERVER_FAULTS
-from kepler_train.simulate.prometheus import prometheus_server
-from kepler_train.simulate.server import Answer, Server
-from kepler_train.simulate.store import Store
+from kepler_train.simulate.prometheus_server import prometheus_server
+from kepler_train.simulate.server import HttpAnswer, Server
+from kepler_train.simulate.store import SampleStore
 
 ENERGY = [f"kepler_node_{part}_joules_total" for part in ("package", "core", "uncore", "dram")]
 WANTED = [*ENERGY, "kepler_container_bpf_cpu_time_ms_total", "kepler_container_bpf_page_cache_hit_total"]
@@ -45,7 +45,7 @@ def at_once() -> Iterator[None]:
 
 
 @contextmanager
-def answering(answer: Answer) -> Iterator[str]:
+def answering(answer: HttpAnswer) -> Iterator[str]:
     with Server(lambda *_: answer) as server:
         yield server.url
 
@@ -67,7 +67,7 @@ def test_every_fault_of_the_simulated_server_is_met() -> None:
 
 @pytest.mark.parametrize("faults", PASSING)
 def test_a_server_that_comes_to_itself_is_waited_for(
-    faults: list[str], query: Run, at_once: None, store: Store, tmp_path: Path
+    faults: list[str], query: Run, at_once: None, store: SampleStore, tmp_path: Path
 ) -> None:
     with prometheus_server(store, faults, slow_seconds=0.1) as server:
         code, _, errors = query(server.url)
@@ -77,7 +77,7 @@ def test_a_server_that_comes_to_itself_is_waited_for(
 
 @pytest.mark.parametrize(("fault", "code", "words"), STAYING)
 def test_a_fault_that_stays_is_one_sentence_and_leaves_nothing(
-    fault: str, code: int, words: str, query: Run, at_once: None, store: Store, tmp_path: Path
+    fault: str, code: int, words: str, query: Run, at_once: None, store: SampleStore, tmp_path: Path
 ) -> None:
     with prometheus_server(store, [fault]) as server:
         ended, _, errors = query(server.url)
@@ -88,7 +88,7 @@ def test_a_fault_that_stays_is_one_sentence_and_leaves_nothing(
 
 
 def test_a_fault_in_the_middle_keeps_the_earlier_result(
-    query: Run, at_once: None, store: Store, tmp_path: Path
+    query: Run, at_once: None, store: SampleStore, tmp_path: Path
 ) -> None:
     with prometheus_server(store) as server:
         assert query(server.url)[0] == 0
@@ -114,7 +114,7 @@ def test_a_fault_in_the_middle_keeps_the_earlier_result(
 def test_an_answer_of_another_shape_is_said_to_be_so(
     body: bytes, code: int, words: str, query: Run, at_once: None, tmp_path: Path
 ) -> None:
-    with answering(Answer(body)) as url:
+    with answering(HttpAnswer(body)) as url:
         ended, _, errors = query(url)
     assert (ended, len(errors)) == (code, 1)
     assert words in errors[0]
@@ -123,7 +123,7 @@ def test_an_answer_of_another_shape_is_said_to_be_so(
 
 @pytest.mark.parametrize(("status", "code"), [(429, 75), (500, 75), (502, 75), (403, 2), (404, 2), (302, 2), (422, 2)])
 def test_every_status_has_its_exit_code(status: int, code: int, query: Run, at_once: None) -> None:
-    with answering(Answer(b'{"status":"error","error":"as asked"}', status)) as url:
+    with answering(HttpAnswer(b'{"status":"error","error":"as asked"}', status)) as url:
         ended, _, errors = query(url)
     assert (ended, len(errors)) == (code, 1)
 

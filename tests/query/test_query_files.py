@@ -14,8 +14,8 @@ import pytest
 from known_samples import END, START, collected, held
 from scripted import attempts_at_once
 
-from kepler_train.simulate.prometheus import prometheus_server
-from kepler_train.simulate.store import Series, Store
+from kepler_train.simulate.prometheus_server import prometheus_server
+from kepler_train.simulate.store import SampleStore, StoredSeries
 
 ENERGY = [f"kepler_node_{part}_joules_total" for part in ("package", "core", "uncore", "dram")]
 WANTED = [*ENERGY, "kepler_container_bpf_cpu_time_ms_total", "kepler_container_bpf_page_cache_hit_total"]
@@ -33,7 +33,7 @@ MACHINE = {"processor": "intel_xeon_platinum_8259cl", "cores": 96, "chips": 2, "
 
 
 @pytest.fixture(scope="module")
-def server(store: Store) -> Iterator[str]:
+def server(store: SampleStore) -> Iterator[str]:
     with prometheus_server(store) as running:
         yield running.url
 
@@ -46,14 +46,14 @@ def query(kepler_train: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_window_of_a_stress_run_is_from_its_first_phase_to_its_last(
-    server: str, store: Store, query: Run, tmp_path: Path
+    server: str, store: SampleStore, query: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "run.json").write_text(json.dumps(MANIFEST))
     assert query(server, "--input", "run")[0] == 0
     assert collected(tmp_path / "kepler_query") == held(store, WANTED, START + 600, START + 1500)
 
 
-def test_the_window_of_a_benchmark_comes_back(server: str, store: Store, query: Run, tmp_path: Path) -> None:
+def test_the_window_of_a_benchmark_comes_back(server: str, store: SampleStore, query: Run, tmp_path: Path) -> None:
     asked = ["--start-time", "2026-11-14T00:30:00Z", "--end-time", "2026-11-14T00:40:00+00:00"]
     assert query(server, *asked, "--benchmark", "lab", "-o", "first")[0] == 0
     assert json.loads((tmp_path / "lab.json").read_text()) == {
@@ -99,7 +99,7 @@ def test_one_or_several_nodes_are_taken_and_all_by_default(server: str, query: R
 
 @pytest.mark.parametrize("form", ["parquet", "json"])
 def test_csv_has_a_file_per_metric_and_a_row_per_sample(
-    form: str, server: str, store: Store, query: Run, tmp_path: Path
+    form: str, server: str, store: SampleStore, query: Run, tmp_path: Path
 ) -> None:
     hour = ["--start-time", "2026-11-14T00:00:00Z", "--interval", "3600"]
     for _ in range(2):  # a second query takes the place of the first
@@ -134,20 +134,22 @@ def test_the_machine_of_a_stress_run_is_the_one_that_was_stressed(server: str, q
     assert json.loads((tmp_path / "m5.json").read_text())["attrs"] == MACHINE
 
 
-def node_exporter(node: str, cpus: int) -> list[Series]:
+def node_exporter(node: str, cpus: int) -> list[StoredSeries]:
     """What a node_exporter tells of a machine, every 60 s."""
     times = np.arange(START, END, 60, dtype=np.int64) * 1000
     told = [("node_cpu_seconds_total", {"cpu": str(cpu), "mode": "idle"}, 1.0) for cpu in range(cpus)]
     told.append(("node_memory_MemTotal_bytes", {}, 64 * 2.0**30))
     return [
-        Series({"__name__": name, "instance": node, "job": "node", **labels}, times, np.full(len(times), value))
+        StoredSeries({"__name__": name, "instance": node, "job": "node", **labels}, times, np.full(len(times), value))
         for name, labels, value in told
     ]
 
 
-def test_without_a_stress_run_the_exporters_of_the_node_describe_it(store: Store, query: Run, tmp_path: Path) -> None:
+def test_without_a_stress_run_the_exporters_of_the_node_describe_it(
+    store: SampleStore, query: Run, tmp_path: Path
+) -> None:
     hour = ["--start-time", "2026-11-14T00:00:00Z", "--interval", "3600", "--id", "m5"]
-    both = Store([*store.series, *node_exporter("node-0", 4), *node_exporter("node-1", 8)])
+    both = SampleStore([*store.series, *node_exporter("node-0", 4), *node_exporter("node-1", 8)])
     with prometheus_server(both) as server:
         code, lines, _ = query(server.url, *hour)
         assert code == 0

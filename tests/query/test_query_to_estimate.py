@@ -12,8 +12,8 @@ from kepler_train.errors import DataError
 from kepler_train.query.samples import query_samples
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import NodeRun
-from kepler_train.simulate.prometheus import prometheus_server
-from kepler_train.simulate.store import Store, store_of
+from kepler_train.simulate.prometheus_server import prometheus_server
+from kepler_train.simulate.store import SampleStore, store_of
 from kepler_train.simulate.variant import Variant
 from kepler_train.spec import RunSpec
 
@@ -26,7 +26,7 @@ FEATURES = {
 }
 
 
-def bare(runs: list[NodeRun], dialect: str) -> Store:
+def bare(runs: list[NodeRun], dialect: str) -> SampleStore:
     """What nodes without a meter export, each with a node_exporter beside Kepler."""
     shown = exported(runs, dialect, [], frozenset(), 3, Variant(node_exporter=True))
     return store_of([(scrapes, [f for f in families if not f.curves[0].energy]) for scrapes, families in shown])
@@ -50,20 +50,22 @@ def test_nodes_with_a_meter_and_without_come_out_together_or_by_name(
     two_nodes: list[NodeRun], spec: MakeSpec, tmp_path: Path
 ) -> None:
     metered = store_of(exported(two_nodes[:1], "legacy", ["rapl-sysfs"], frozenset(), 3))
-    store = Store([*metered.series, *bare(two_nodes[1:], "legacy").series])
+    store = SampleStore([*metered.series, *bare(two_nodes[1:], "legacy").series])
     energy = [f"kepler_node_{part}_joules_total" for part in ("package", "core", "uncore", "dram")]
     with prometheus_server(store) as server:
         query_samples(spec(server.url, BEGIN, END, energy_sources="rapl-sysfs"), tmp_path / "both", metered=False)
         query_samples(spec(server.url, BEGIN, END, nodes="node-1"), tmp_path / "one", metered=False)
     assert collected(tmp_path / "both") == held(store, [*energy, *BPF], BEGIN, END)
-    of_one = held(Store(one for one in store.series if one.labels["instance"] == "node-1"), BPF, BEGIN, END)
+    of_one = held(SampleStore(one for one in store.series if one.labels["instance"] == "node-1"), BPF, BEGIN, END)
     assert collected(tmp_path / "one") == of_one
 
 
 def test_a_machine_without_kepler_goes_by_the_target_of_its_exporter(
     two_nodes: list[NodeRun], spec: MakeSpec, tmp_path: Path
 ) -> None:
-    store = Store(one for one in bare(two_nodes, "legacy").series if not one.labels["__name__"].startswith("kepler"))
+    store = SampleStore(
+        one for one in bare(two_nodes, "legacy").series if not one.labels["__name__"].startswith("kepler")
+    )
     place = sorted({one.labels["instance"] for one in store.series})[1]
     with prometheus_server(store) as server:
         of = {"feature_groups": "NodeExporter", "output_types": "AbsPower"}

@@ -14,24 +14,24 @@ from kepler_train.cli.app import app
 from kepler_train.simulate.history import exported, write_history
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, run_node
-from kepler_train.simulate.node_exporter import families
-from kepler_train.simulate.store import Series, Store, read_store, store_of
+from kepler_train.simulate.node_exporter import node_exporter_families
+from kepler_train.simulate.store import SampleStore, StoredSeries, read_store, store_of
 from kepler_train.simulate.variant import Variant
 
 BESIDE = Variant(node_exporter=True)
 
 
-def stored(runs: list[NodeRun], *faults: str, variant: Variant = BESIDE) -> Store:
+def stored(runs: list[NodeRun], *faults: str, variant: Variant = BESIDE) -> SampleStore:
     return store_of(exported(runs, "legacy", ["rapl-sysfs"], frozenset(faults), seed=7, variant=variant))
 
 
-def select(store: Store, name: str, **labels: str) -> list[Series]:
+def select(store: SampleStore, name: str, **labels: str) -> list[StoredSeries]:
     return store.select([(k, lambda value, want=v: value == want) for k, v in labels.items()], name)
 
 
 def test_cpu_seconds_by_mode_add_up_to_the_busy_cores_of_the_truth(two_nodes: list[NodeRun]) -> None:
     run = two_nodes[0]
-    (family,) = (f for f in families(run) if f.name == "node_cpu_seconds_total")
+    (family,) = (f for f in node_exporter_families(run) if f.name == "node_cpu_seconds_total")
     assert len(family.curves) == 16 * 8  # CPUs and modes
     grown = {mode: np.zeros(len(run.busy)) for mode in ("busy", "all")}
     for curve in family.curves:
@@ -46,7 +46,7 @@ def test_cpu_seconds_by_mode_add_up_to_the_busy_cores_of_the_truth(two_nodes: li
 
 def test_a_full_socket_gives_its_work_to_the_others() -> None:
     run = run_node(Scenario(start=0, duration=4 * 3600, machine=Machine(sockets=3, cores_per_socket=1), phase=120))
-    (family,) = (f for f in families(run) if f.name == "node_cpu_seconds_total")
+    (family,) = (f for f in node_exporter_families(run) if f.name == "node_cpu_seconds_total")
     busy = sum(np.diff(c.values) for c in family.curves if c.labels["mode"] not in ("idle", "iowait"))
     np.testing.assert_allclose(busy / 15, np.minimum(run.busy, 3), rtol=1e-9)
 

@@ -13,22 +13,22 @@ import pytest
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.machine import RAPL_COMPONENTS
 from kepler_train.simulate.node import NodeRun
-from kepler_train.simulate.store import Series, Store, store_of
+from kepler_train.simulate.store import SampleStore, StoredSeries, store_of
 from kepler_train.simulate.variant import Variant
 
 EVERYTHING = Variant(container_seconds=True, process_energy=True)
 
 
 @pytest.fixture(scope="module")
-def store(two_nodes: list[NodeRun]) -> Store:
+def store(two_nodes: list[NodeRun]) -> SampleStore:
     return store_of(exported(two_nodes, "current", ["rapl-sysfs"], frozenset(), seed=7, variant=EVERYTHING))
 
 
-def of_node(store: Store, name: str, node: str = "node-0") -> list[Series]:
+def of_node(store: SampleStore, name: str, node: str = "node-0") -> list[StoredSeries]:
     return store.select([("instance", lambda value: value == node)], name)
 
 
-def grown_by_container(series: list[Series]) -> dict[str, float]:
+def grown_by_container(series: list[StoredSeries]) -> dict[str, float]:
     """Increase of every series over its own life, summed by container."""
     total: dict[str, float] = defaultdict(float)
     for s in series:
@@ -36,7 +36,7 @@ def grown_by_container(series: list[Series]) -> dict[str, float]:
     return total
 
 
-def test_labels_are_those_of_a_real_kepler(store: Store, kepler_recording: Path) -> None:
+def test_labels_are_those_of_a_real_kepler(store: SampleStore, kepler_recording: Path) -> None:
     real = json.loads(gzip.decompress((kepler_recording / "raw.json.gz").read_bytes()))
     compared = 0
     for name, series in real.items():
@@ -50,7 +50,7 @@ def test_labels_are_those_of_a_real_kepler(store: Store, kepler_recording: Path)
 
 
 def test_cpu_seconds_of_a_container_are_the_sum_over_processes_that_come_and_go(
-    store: Store, two_nodes: list[NodeRun]
+    store: SampleStore, two_nodes: list[NodeRun]
 ) -> None:
     processes = of_node(store, "kepler_process_cpu_seconds_total")
     by_process = grown_by_container(processes)
@@ -70,12 +70,12 @@ def test_cpu_seconds_of_a_container_are_the_sum_over_processes_that_come_and_go(
             assert by_container[key] == pytest.approx(truth, abs=0.011)
 
 
-def test_a_pid_belongs_to_one_process(store: Store) -> None:
+def test_a_pid_belongs_to_one_process(store: SampleStore) -> None:
     pids = [s.labels["pid"] for s in of_node(store, "kepler_process_cpu_seconds_total")]
     assert len(pids) == len(set(pids)) > 40
 
 
-def test_energy_of_workloads_has_every_zone_and_processes_add_up_to_their_container(store: Store) -> None:
+def test_energy_of_workloads_has_every_zone_and_processes_add_up_to_their_container(store: SampleStore) -> None:
     for level in ("process", "container", "pod"):
         zones = {s.labels["zone"] for s in of_node(store, f"kepler_{level}_cpu_joules_total")}
         assert zones == set(RAPL_COMPONENTS) == {s.labels["zone"] for s in of_node(store, f"kepler_{level}_cpu_watts")}
@@ -92,7 +92,7 @@ def test_energy_of_workloads_has_every_zone_and_processes_add_up_to_their_contai
         assert processes[container] == pytest.approx(joules, abs=0.05)
 
 
-def test_a_workload_that_ended_is_shown_once_more_as_terminated(store: Store, two_nodes: list[NodeRun]) -> None:
+def test_a_workload_that_ended_is_shown_once_more_as_terminated(store: SampleStore, two_nodes: list[NodeRun]) -> None:
     run = two_nodes[0]
     stress = next(done for done in run.containers if done.container.pod == "stress-0-0")
     joules = [
@@ -118,7 +118,7 @@ def test_a_terminated_workload_is_shown_once_however_late_the_scrapes(two_nodes:
     assert {len(s.times) for s in found} == {1}
 
 
-def test_watts_are_the_joules_of_the_interval_that_ended(store: Store) -> None:
+def test_watts_are_the_joules_of_the_interval_that_ended(store: SampleStore) -> None:
     (joules,), (watts,) = (
         [s for s in of_node(store, f"kepler_node_cpu_{name}") if s.labels["zone"] == "package"]
         for name in ("active_joules_total", "active_watts")

@@ -21,18 +21,18 @@ from kepler_train.simulate.history import exported
 from kepler_train.simulate.meter import noise_floor
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.openmetrics import write_openmetrics
-from kepler_train.simulate.store import Store, read_store, store_of
+from kepler_train.simulate.store import SampleStore, read_store, store_of
 
 PACKAGE = "kepler_node_package_joules_total"
 SOURCES = ["rapl-sysfs", "acpi"]
 START = 1_794_614_400.0
 
 
-def stored(runs: list[NodeRun], *faults: str, dialect: str = "legacy") -> Store:
+def stored(runs: list[NodeRun], *faults: str, dialect: str = "legacy") -> SampleStore:
     return store_of(exported(runs, dialect, SOURCES, frozenset(faults), seed=7))
 
 
-def one(store: Store, name: str, **labels: str) -> tuple[np.ndarray, np.ndarray]:
+def one(store: SampleStore, name: str, **labels: str) -> tuple[np.ndarray, np.ndarray]:
     (found,) = store.select([(k, lambda value, want=v: value == want) for k, v in labels.items()], name)
     return found.times / 1000, found.values
 

@@ -15,7 +15,7 @@ import requests
 from kepler_train.errors import UserError
 from kepler_train.simulate import exporter as exporter_module
 from kepler_train.simulate.exporter import Exporter, exporter_server
-from kepler_train.simulate.host import GroupClock, Process, busy_seconds, load_of, read_process
+from kepler_train.simulate.host_processes import GroupClock, HostProcess, busy_seconds, load_of, read_process
 from kepler_train.simulate.live import HostNode, SimulatedNode
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import Scenario, continued, run_node
@@ -34,8 +34,8 @@ def values(text: str, name: str) -> dict[str, float]:
     return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
 
 
-def process(pid: int, parent: int, own: float, children: float = 0.0) -> Process:
-    return Process(pid, parent, "stress-ng-cpu", own, children, started=pid)
+def process(pid: int, parent: int, own: float, children: float = 0.0) -> HostProcess:
+    return HostProcess(pid, parent, "stress-ng-cpu", own, children, started=pid)
 
 
 @pytest.mark.parametrize("dialect", ["legacy", "current"])

@@ -14,7 +14,7 @@ from kepler_train.simulate.activity import Drivers, make_containers
 from kepler_train.simulate.machine import COMPONENTS, Machine
 from kepler_train.simulate.meter import noise_floor
 from kepler_train.simulate.node import Scenario, run_node
-from kepler_train.simulate.power import dynamic_power
+from kepler_train.simulate.power import true_dynamic_power
 from kepler_train.simulate.schedule import make_schedule
 from kepler_train.simulate.workloads import STRESS_LOADS, blend
 
@@ -24,7 +24,7 @@ def on_one_socket(busy: float, instructions: float, misses: float) -> Drivers:
 
 
 def test_one_core_of_pure_arithmetic_at_2_ghz() -> None:
-    watts = dynamic_power(on_one_socket(busy=1, instructions=4, misses=0), np.array([2.0]))
+    watts = true_dynamic_power(on_one_socket(busy=1, instructions=4, misses=0), np.array([2.0]))
     core = 0.85**2 * (0.9 * 1 * 2 + 0.9 * 4)  # V(2 GHz) = 0.85 V
     uncore = 5 * (1 - math.exp(-0.5))
     package = core + uncore + 0.0015 * core**2
@@ -35,20 +35,20 @@ def test_one_core_of_pure_arithmetic_at_2_ghz() -> None:
 
 
 def test_400_million_misses_a_second_draw_half_of_what_they_would_without_saturation() -> None:
-    watts = dynamic_power(on_one_socket(busy=0, instructions=0, misses=400), np.array([2.0]))
+    watts = true_dynamic_power(on_one_socket(busy=0, instructions=0, misses=400), np.array([2.0]))
     assert watts["dram"].item() == pytest.approx(0.05 * 400 / 2)
 
 
 def test_a_machine_where_nothing_runs_draws_its_idle_power() -> None:
-    watts = dynamic_power(on_one_socket(0, 0, 0), np.array([1.2]))
+    watts = true_dynamic_power(on_one_socket(0, 0, 0), np.array([1.2]))
     assert [watts[name].item() for name in COMPONENTS] == [0, 0, 0, 0, 0]
     assert Machine(sockets=2).idle("package") == 28
     assert Machine(sockets=2).idle("platform") == 48 + 28 + 5
 
 
 def test_twice_the_frequency_costs_more_than_twice_the_core_power() -> None:
-    slow = dynamic_power(on_one_socket(4, 4 * 1.6 * 2, 0), np.array([1.6]))["core"].item()
-    fast = dynamic_power(on_one_socket(4, 4 * 3.2 * 2, 0), np.array([3.2]))["core"].item()
+    slow = true_dynamic_power(on_one_socket(4, 4 * 1.6 * 2, 0), np.array([1.6]))["core"].item()
+    fast = true_dynamic_power(on_one_socket(4, 4 * 3.2 * 2, 0), np.array([3.2]))["core"].item()
     assert fast / slow == pytest.approx(2 * (1.0 / 0.8) ** 2)  # V(1.6) = 0.8 V, V(3.2) = 1 V
 
 

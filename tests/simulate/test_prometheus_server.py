@@ -10,16 +10,16 @@ import pytest
 import requests
 
 from kepler_train.errors import UserError
-from kepler_train.simulate.evaluate import format_millis, format_value
-from kepler_train.simulate.prometheus import prometheus_server
-from kepler_train.simulate.store import Series, Store, read_store
+from kepler_train.simulate.prometheus_server import prometheus_server
+from kepler_train.simulate.promql_evaluation import format_millis, format_number
+from kepler_train.simulate.store import SampleStore, StoredSeries, read_store
 
 
-def small_store() -> Store:
+def small_store() -> SampleStore:
     """`up` of two nodes, every 15 s from 0 to 60 s."""
     times = np.arange(0, 60_001, 15_000, dtype=np.int64)
-    return Store(
-        Series({"__name__": "up", "instance": node}, times, np.arange(5.0) + offset)
+    return SampleStore(
+        StoredSeries({"__name__": "up", "instance": node}, times, np.arange(5.0) + offset)
         for node, offset in (("b", 0.5), ("a", 10.0))
     )
 
@@ -126,8 +126,8 @@ def test_a_taken_port_is_said_so() -> None:
 
 def test_numbers_are_written_as_go_writes_them() -> None:
     numbers = {3.0: "3", 0.1: "0.1", 1e20: "100000000000000000000", 1e21: "1e+21", 5e-6: "0.000005", 1e-7: "1e-07"}
-    assert {value: format_value(value) for value in numbers} == numbers
-    assert [format_value(value) for value in (float("nan"), float("inf"), float("-inf"))] == ["NaN", "+Inf", "-Inf"]
+    assert {value: format_number(value) for value in numbers} == numbers
+    assert [format_number(value) for value in (float("nan"), float("inf"), float("-inf"))] == ["NaN", "+Inf", "-Inf"]
     assert [format_millis(ms) for ms in (1000, 1500, 1005)] == ["1", "1.500", "1.005"]
 
 

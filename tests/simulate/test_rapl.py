@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
+from kepler_train.simulate.cpu_usage import busy_share, cpu_ticks, packages
 from kepler_train.simulate.powercap import DEFAULT_RANGE_UJ, Tree, zones
 from kepler_train.simulate.rapl import LAWS, RaplMeter, rapl_meter
-from kepler_train.simulate.usage import busy_share, cpu_ticks, packages
 
 COMMAND = [sys.executable, "-c", "from kepler_train.cli import main; main()", "simulate", "rapl"]
 LEAST_RANGE = 1_100_000_000  # µJ: ten seconds of psys at full load

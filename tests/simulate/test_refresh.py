@@ -17,7 +17,7 @@ from kepler_train.simulate.history import exported
 from kepler_train.simulate.live import HostNode, SimulatedNode
 from kepler_train.simulate.node import NodeRun, Scenario, run_node, run_nodes
 from kepler_train.simulate.reading import Reading
-from kepler_train.simulate.store import Series, Store, read_store, store_of
+from kepler_train.simulate.store import SampleStore, StoredSeries, read_store, store_of
 
 START = 1_794_614_400.0
 PACKAGE = "kepler_node_package_joules_total"
@@ -29,17 +29,17 @@ def hour(scrape: float, refresh: float = 0.0, skew: float = 0.0, nodes: int = 1)
     return run_nodes(Scenario(**{**vars(asked), "refresh": refresh, "skew": skew}))
 
 
-def stored(runs: list[NodeRun], *faults: str, dialect: str = "legacy") -> Store:
+def stored(runs: list[NodeRun], *faults: str, dialect: str = "legacy") -> SampleStore:
     return store_of(exported(runs, dialect, ["rapl-sysfs"], frozenset(faults), seed=7))
 
 
-def last_refresh(run: NodeRun, series: Series) -> np.ndarray:
+def last_refresh(run: NodeRun, series: StoredSeries) -> np.ndarray:
     """Counted by hand: the clock of the exporter starts at its phase."""
     clock = run.phase + run.refresh * np.arange(-10, 3700 / run.refresh)
     return clock[np.searchsorted(clock, series.times / 1000, "right") - 1]
 
 
-def joules(store: Store, node: str = "node-0") -> tuple[Series, np.ndarray]:
+def joules(store: SampleStore, node: str = "node-0") -> tuple[StoredSeries, np.ndarray]:
     """A series of the package's energy, and the energy of all sockets and modes (J)."""
     found = store.select([("instance", lambda value: value == node)], PACKAGE)
     return found[0], np.sum([s.values for s in found], axis=0)

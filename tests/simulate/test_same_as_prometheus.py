@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import requests
 
-from kepler_train.simulate.prometheus import prometheus_server
+from kepler_train.simulate.prometheus_server import prometheus_server
 from kepler_train.simulate.store import read_store
 
 START = 1_794_614_400

@@ -28,7 +28,7 @@ from kepler_train.samples.parquet import read_series
 from kepler_train.samples.schedule import Schedule, parse_schedule
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import Scenario, run_nodes
-from kepler_train.simulate.prometheus import prometheus_server
+from kepler_train.simulate.prometheus_server import prometheus_server
 from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
 from kepler_train.stress.step import measured_node

@@ -13,9 +13,9 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from kepler_train.catalog import catalog
 from kepler_train.models.ramps import Ramp, RampModel
-from kepler_train.train.methods.non_negative import REACH, least_absolute_weights
+from kepler_train.train.methods.non_negative import EXTRAPOLATION, least_absolute_weights
 from kepler_train.train.trainer import Trainer, trainer
-from kepler_train.train.trainers.piecewise_linear import CLOCK
+from kepler_train.train.trainers.piecewise_linear import CLOCK_FEATURE
 
 MONOTONE = ["MonotoneBoostingTrainer", "NonNegativePolynomialTrainer", "PiecewiseLinearTrainer"]
 STRONGER = [*MONOTONE, "ExtraTreesTrainer", "TrendForestTrainer", "ResidualForestTrainer", "LaggedForestTrainer"]
@@ -52,7 +52,7 @@ def test_load_beyond_the_data_goes_on_as_it_rose(name: str) -> None:
 def test_a_trend_is_not_followed_without_end() -> None:
     X = rows(500, 0)
     model = trainer("PiecewiseLinearTrainer").fit(training_rows(X, law(X)))
-    near, far = (model.predict(np.array([[times * X[:, 0].max(), 0.0]]))[0] for times in (REACH, 100.0))
+    near, far = (model.predict(np.array([[times * X[:, 0].max(), 0.0]]))[0] for times in (EXTRAPOLATION, 100.0))
     assert near == pytest.approx(far)
 
 
@@ -92,7 +92,7 @@ def test_the_same_work_costs_more_at_a_higher_clock() -> None:
     clock, busy = chance.choice([1.2e9, 2.0e9, 2.8e9], 900), chance.uniform(0, 1000, 900)
     X = np.column_stack([busy, clock])
     y = 30 + 100 * (busy / 1000) * (clock / 2.8e9) ** 2
-    model = trainer("PiecewiseLinearTrainer").fit(training_rows(X, y, features=["bpf_cpu_time_ms", CLOCK]))
+    model = trainer("PiecewiseLinearTrainer").fit(training_rows(X, y, features=["bpf_cpu_time_ms", CLOCK_FEATURE]))
     found = model.predict(np.array([[1000, 1.2e9], [1000, 2.0e9], [1000, 2.8e9]]))
     np.testing.assert_allclose(found, [48.4, 81.0, 130.0], atol=2)
 

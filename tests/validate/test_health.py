@@ -14,18 +14,18 @@ from kepler_train.samples.meters import Meter
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Phase, Schedule
 from kepler_train.validate.clock import clock_steps, steps_by_energy
-from kepler_train.validate.node import node_health
+from kepler_train.validate.metric_health import MetricHealth, metric_health
+from kepler_train.validate.node_health import node_health
 from kepler_train.validate.phases import phase_samples
 from kepler_train.validate.refresh import refresh_of
-from kepler_train.validate.series import Health, health_of
-from kepler_train.validate.timing import find_gaps, scrape_interval
+from kepler_train.validate.timing import find_gaps, median_scrape_interval
 
 GRID = T0 + 15.0 * np.arange(200)
 
 
-def health(*many: Series, counter: bool = True) -> Health:
+def health(*many: Series, counter: bool = True) -> MetricHealth:
     times = np.concatenate([one.times for one in many])
-    return health_of(many, (times.min(), times.max()), counter=counter, exporter_pod=True)
+    return metric_health(many, (times.min(), times.max()), counter=counter, exporter_pod=True)
 
 
 # ---- scrapes and gaps
@@ -35,7 +35,7 @@ def health(*many: Series, counter: bool = True) -> Health:
 def test_gaps_are_the_runs_of_scrapes_that_were_taken_out(removed: set[int]) -> None:
     left = np.delete(GRID, sorted(removed))
     runs = sum(position - 1 not in removed for position in removed)
-    if scrape_interval([at(left, left)]) != 15:
+    if median_scrape_interval([at(left, left)]) != 15:
         return  # so many are missing that 15 s is not the usual distance any more
     gaps = find_gaps(left, 15.0, (GRID[0], GRID[-1]))
     assert gaps.count == runs
@@ -45,7 +45,7 @@ def test_gaps_are_the_runs_of_scrapes_that_were_taken_out(removed: set[int]) -> 
 
 def test_late_scrapes_are_no_gaps() -> None:
     late = GRID + np.where(np.arange(200) % 3 == 0, 0.6 * 15, 0)
-    assert scrape_interval([at(late, late)]) == pytest.approx(15, abs=0.1)
+    assert median_scrape_interval([at(late, late)]) == pytest.approx(15, abs=0.1)
     assert find_gaps(late, 15.0, (late[0], late[-1])).count == 0
 
 

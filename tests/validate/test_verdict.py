@@ -28,7 +28,7 @@ from kepler_train.simulate.schedule import phase_records
 from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
 from kepler_train.validate.judging import judge_samples
-from kepler_train.validate.node import NodeHealth
+from kepler_train.validate.node_health import NodeHealth
 from kepler_train.validate.outcome import VERDICT, GroupVerdict, Verdict
 from kepler_train.validate.refresh import Refresh
 from kepler_train.validate.text import node_lines

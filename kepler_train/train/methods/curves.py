@@ -15,7 +15,7 @@ import numpy as np
 
 from kepler_train.models import SubsetModel
 from kepler_train.models.component import Vector, Watts
-from kepler_train.models.curve import CurveModel, Law
+from kepler_train.models.curve import CurveLaw, CurveModel
 from kepler_train.train.training_set import TrainingSet
 
 Shape = Callable[[Vector, Vector], Vector]  # g of the parameters of a shape, and x
@@ -34,7 +34,7 @@ class Line:
 
 def fit_curve(
     data: TrainingSet,
-    law: Law,
+    law: CurveLaw,
     shape: Shape,
     grid: Sequence[Vector],
     parameters: Callable[[Vector, float, float], tuple[float, ...]],

@@ -1,4 +1,4 @@
-"""A cache of one result, for what several trainers build from the same rows."""
+"""A cache of one value, for what several trainers build from the same rows."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-Result = TypeVar("Result")
+Value = TypeVar("Value")
 
 
-def memoize_last(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Return `function(rows, …)`, which repeats its last result while a thread passes the same rows and arguments."""
+def memoize_last(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Return `function(rows, …)`, which repeats its last value while a thread passes the same rows and arguments."""
     cache = threading.local()
 
     @wraps(function)
-    def memoized(rows: Any, *arguments: Any) -> Result:
-        last: tuple[weakref.ref[Any], tuple[Any, ...], Result] | None = getattr(cache, "last", None)
+    def memoized(rows: Any, *arguments: Any) -> Value:
+        last: tuple[weakref.ref[Any], tuple[Any, ...], Value] | None = getattr(cache, "last", None)
         if last and last[0]() is rows and last[1] == arguments:
             return last[2]
-        result = function(rows, *arguments)
-        cache.last = weakref.ref(rows), arguments, result
-        return result
+        value = function(rows, *arguments)
+        cache.last = weakref.ref(rows), arguments, value
+        return value
 
     return memoized

@@ -10,7 +10,7 @@ from kepler_train.train.training_set import TrainingSet
 
 # Times the largest value seen: how far a trend is followed beyond the data. A feature that was next to nothing in
 # training, such as cache misses, can be a hundred times larger later, and no slope holds that far.
-REACH = 1.5
+EXTRAPOLATION = 1.5
 
 _ROUNDS = 12
 # Errors below these shares of the spread of y, or of its size, count alike: the weight of a row is finite.

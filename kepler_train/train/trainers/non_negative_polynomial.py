@@ -9,7 +9,7 @@ import numpy as np
 from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel, Matrix, Watts
 from kepler_train.models.ramps import Ramp, RampModel
-from kepler_train.train.methods.non_negative import REACH, fit_ramps
+from kepler_train.train.methods.non_negative import EXTRAPOLATION, fit_ramps
 from kepler_train.train.methods.scaling import max_scale
 from kepler_train.train.methods.subsample import subsample
 from kepler_train.train.trainer import Trainer
@@ -29,7 +29,7 @@ class NonNegativePolynomialTrainer(Trainer):
         data = subsample(data, catalog().trainer(self.name).settings["max_rows"])
         scale = max_scale(data.X)
         columns = [column for column, largest in enumerate(scale) if largest > 0]
-        plain = [Ramp(column, 0.0, REACH * scale[column], scale[column]) for column in columns]
+        plain = [Ramp(column, 0.0, EXTRAPOLATION * scale[column], scale[column]) for column in columns]
         roots = [ramp._replace(power=0.5) for ramp in plain]
         count = len(columns)
         strongest = _most_correlated(data.X[:, columns], data.y)

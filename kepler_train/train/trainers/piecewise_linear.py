@@ -15,13 +15,13 @@ from kepler_train.models import ComponentModel
 from kepler_train.models.component import Vector
 from kepler_train.models.ramps import Ramp, RampModel
 from kepler_train.train.methods.memoize import memoize_last
-from kepler_train.train.methods.non_negative import REACH, fit_ramps
+from kepler_train.train.methods.non_negative import EXTRAPOLATION, fit_ramps
 from kepler_train.train.methods.scaling import max_scale
 from kepler_train.train.methods.subsample import subsample
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.training_set import TrainingSet
 
-CLOCK = "cpu_scaling_frequency_hertz"
+CLOCK_FEATURE = "cpu_scaling_frequency_hertz"
 # Shares of the largest value that are knots too: all quantiles of a machine that is mostly idle are near 0.
 _EARLY = (0.02, 0.1)
 
@@ -52,9 +52,9 @@ def fit_piecewise_linear(data: TrainingSet) -> RampModel:
         for low, high in pairwise(_knots(data.X[:, column], scale[column], settings["pieces"]))
     ]
     terms: list[tuple[int, ...]] = [(number,) for number in range(len(ramps))]
-    if CLOCK in data.features and scale[data.features.index(CLOCK)] > 0:
-        clock = data.features.index(CLOCK)
-        linear = Ramp(clock, 0.0, REACH * scale[clock], scale[clock])
+    if CLOCK_FEATURE in data.features and scale[data.features.index(CLOCK_FEATURE)] > 0:
+        clock = data.features.index(CLOCK_FEATURE)
+        linear = Ramp(clock, 0.0, EXTRAPOLATION * scale[clock], scale[clock])
         work = [number for number, ramp in enumerate(ramps) if ramp.column != clock]
         terms += [(number, len(ramps) + power) for number in work for power in (0, 1)]
         ramps += [linear, linear._replace(power=2.0)]
@@ -66,4 +66,4 @@ def _knots(x: Vector, scale: float, segments: int) -> list[float]:
     quantiles = np.quantile(x, np.linspace(0.0, 1.0, segments + 1)[1:-1])
     inner = np.unique([*quantiles, *(share * scale for share in _EARLY)])
     # A last segment that begins at the largest value has no rows to learn its slope from.
-    return [0.0, *inner[(inner > 0) & (inner < 0.95 * scale)].tolist(), REACH * scale]
+    return [0.0, *inner[(inner > 0) & (inner < 0.95 * scale)].tolist(), EXTRAPOLATION * scale]

@@ -1,4 +1,4 @@
-"""What the meters of one node say: when they were read, what they show, and whether anything can be learnt."""
+"""The health of one node's meters: when they were read, what they show, and whether anything can be learnt."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kepler_train.catalog import catalog
 from kepler_train.samples.meters import Meter
 from kepler_train.samples.schedule import Schedule
 from kepler_train.validate.clock import ClockStep, steps_by_energy
+from kepler_train.validate.meter_health import MeterHealth, meter_health, parts_above_whole
 from kepler_train.validate.phases import PhaseSamples, phase_samples
-from kepler_train.validate.power import MeterHealth, meter_health, parts_above_whole
-from kepler_train.validate.timing import Gaps, Window, find_gaps, scrape_interval, scrape_times
+from kepler_train.validate.timing import Gaps, Window, find_gaps, median_scrape_interval, scrape_times
 
 # Rates need two scrapes, and a rate alone says nothing about how power follows load.
 FEWEST_INTERVALS = 3
@@ -22,7 +22,7 @@ FEWEST_INTERVALS = 3
 
 @dataclass(frozen=True)
 class NodeHealth:
-    """The meters of one node in a window. Times are Unix s, durations s."""
+    """The state of one node's meters in a window. Times are Unix s, durations s."""
 
     start: float
     end: float
@@ -43,21 +43,21 @@ class NodeHealth:
 def node_health(
     node: str, meters: Sequence[Meter], asked: Window | None, steps: Iterable[ClockStep], schedule: Schedule
 ) -> NodeHealth:
-    """Look at all meters of a node; `asked` is the window that was queried, else it is what the samples span."""
-    series = [one for meter in meters for one in meter.series]
-    times, interval = scrape_times(series), scrape_interval(series)
+    """Return the health of a node's meters in the `asked` window, else in the time that the samples span."""
+    series = [single for meter in meters for single in meter.series]
+    times, interval = scrape_times(series), median_scrape_interval(series)
     window = asked or (float(times[0]), float(times[-1]))
     seconds = np.diff(times)
-    looked = {meter.name: meter_health(meter, times, interval or 1.0) for meter in meters}
-    healths = {name: health for name, (health, _) in looked.items()}
-    energies = {meter.component: looked[meter.name][1] for meter in reversed(meters)}
-    moving = {component: own for component, own in energies.items() if own.joules.any()}
-    complete = np.logical_and.reduce([energy.complete for _, energy in looked.values()])
+    health_and_energy = {meter.name: meter_health(meter, times, interval or 1.0) for meter in meters}
+    healths = {name: health for name, (health, _) in health_and_energy.items()}
+    energies = {meter.component: health_and_energy[meter.name][1] for meter in reversed(meters)}
+    moving = {component: energy for component, energy in energies.items() if energy.joules.any()}
+    complete = np.logical_and.reduce([energy.complete for _, energy in health_and_energy.values()])
     sources = dict.fromkeys(meter.source for meter in meters)
     components = [f"{source}/{part}" for source in sources for part in catalog().source(source).components]
-    counters = [one for meter in meters if meter.counter for one in meter.series]
-    main = max(meters, key=lambda meter: float(looked[meter.name][1].joules.sum()))
-    found = NodeHealth(
+    counters = [single for meter in meters if meter.counter for single in meter.series]
+    main = max(meters, key=lambda meter: float(health_and_energy[meter.name][1].joules.sum()))
+    health = NodeHealth(
         start=window[0],
         end=window[1],
         scrapes=len(times),
@@ -72,33 +72,33 @@ def node_health(
         above_whole=parts_above_whole(moving, interval or 1.0, healths[main.name].refresh),
         phases=phase_samples(schedule, node, times, interval),
     )
-    return _judged(found, node)
+    return _judged(health, node)
 
 
 def _intervals(seconds: Floats, interval: float | None) -> int:
-    """How many scrape intervals, the rows that training will have, fit into these stretches of time."""
+    """Return how many scrape intervals, the rows that training will have, fit into these stretches of time."""
     return int(seconds.sum() / interval + 0.5) if interval else 0
 
 
 def _merged(steps: list[ClockStep], interval: float | None) -> list[ClockStep]:
-    """Each step once: the metrics of one scrape share its stamp, and energy tells the size in full."""
-    kept: list[ClockStep] = []
+    """Return each step once: the metrics of one scrape share its stamp, and energy tells the size in full."""
+    merged: list[ClockStep] = []
     for step in sorted(steps, key=lambda step: -abs(step.seconds)):
-        if all(abs(step.time - other.time) > (interval or 0.0) for other in kept):
-            kept.append(step)
-    return sorted(kept, key=lambda step: step.time)
+        if all(abs(step.time - other.time) > (interval or 0.0) for other in merged):
+            merged.append(step)
+    return sorted(merged, key=lambda step: step.time)
 
 
-def _judged(found: NodeHealth, node: str) -> NodeHealth:
-    """With the reason why nothing can be learnt from the node, if there is one."""
+def _judged(health: NodeHealth, node: str) -> NodeHealth:
+    """Return the health with the reason why nothing can be learnt from the node, if there is one."""
     name, unusable = node or "without a name", ""
-    if found.intervals < FEWEST_INTERVALS:
-        unusable = f"node {name} has {found.scrapes} scrapes of its meters, which are too few: choose a longer window"
-    elif not any(meter.moved for meter in found.meters.values()):
+    if health.intervals < FEWEST_INTERVALS:
+        unusable = f"node {name} has {health.scrapes} scrapes of its meters, which are too few: choose a longer window"
+    elif not any(meter.moved for meter in health.meters.values()):
         unusable = f"the energy counters of node {name} never move: the meter of this machine is not working"
-    elif found.complete < FEWEST_INTERVALS:
+    elif health.complete < FEWEST_INTERVALS:
         unusable = (
-            f"gaps and resets leave {found.complete} of {found.intervals} scrape intervals of node {name} whole:"
+            f"gaps and resets leave {health.complete} of {health.intervals} scrape intervals of node {name} whole:"
             " choose another window or check its exporter"
         )
-    return replace(found, unusable=unusable)
+    return replace(health, unusable=unusable)

@@ -1,4 +1,4 @@
-"""Which services a stack has, for the settings it was asked for."""
+"""The services of a stack, for the settings it was asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from kepler_train.errors import UserError
 from kepler_train.events import say
-from kepler_train.local import outside
+from kepler_train.local import outside_home
 from kepler_train.local.airflow import AirflowSetup, airflow_services, code_folder
 from kepler_train.local.ports import take_port
 from kepler_train.local.postgres import PostgresServer
@@ -21,7 +21,7 @@ from kepler_train.local.state import Settings
 
 
 @dataclass
-class Plan:
+class StackServices:
     """Services in the order of their start, and the addresses that others will ask for."""
 
     services: list[Service]
@@ -37,8 +37,8 @@ STOP_ORDER: tuple[tuple[str, ...], ...] = (
 )
 
 
-def check(settings: Settings) -> Settings:
-    """Find everything that a user may have got wrong before anything is started; returns complete settings."""
+def checked(settings: Settings) -> Settings:
+    """Refuse settings that cannot work before anything is started; return complete settings."""
     if settings.prometheus_data and settings.prometheus_url:
         raise UserError("Give --prometheus-data or --prometheus-url, not both.")
     if settings.prometheus_data and not Path(settings.prometheus_data).exists():
@@ -50,19 +50,19 @@ def check(settings: Settings) -> Settings:
     return replace(settings, dags=dags, plugins=plugins)
 
 
-def make_plan(home: Path, settings: Settings) -> Plan:
-    """Take the ports and folders of all services; nothing is started yet."""
+def plan_services(home: Path, settings: Settings) -> StackServices:
+    """Return the services with their ports and folders; nothing is started yet."""
     logs = home / "logs"
     urls: dict[str, str] = {}
-    steps = {  # what the steps inherit from Airflow's processes
+    step_environment = {  # what the steps inherit from Airflow's processes
         HOME: str(home),
         "KEPLER_TRAIN_RUNTIME": settings.runtime,
         "KEPLER_TRAIN_WORKSPACE": settings.workspace or str(home / "workspace"),
     }
     if settings.defaults:
-        steps["KEPLER_TRAIN_DEFAULTS"] = settings.defaults
+        step_environment["KEPLER_TRAIN_DEFAULTS"] = settings.defaults
     postgres = PostgresServer(home / "postgres", log=logs / "postgres.log")
-    for leftover in outside.sweep():  # after our own database has said where it is: the home may have been moved
+    for leftover in outside_home.sweep():  # after our own database has said where it is: the home may have been moved
         say(f"Removed {leftover}, whose stack is gone")
     services: list[Service] = [postgres]
     if settings.prometheus_data:
@@ -72,25 +72,25 @@ def make_plan(home: Path, settings: Settings) -> Plan:
     elif settings.prometheus_url:
         urls["prometheus"] = settings.prometheus_url
     if "prometheus" in urls:
-        steps["KEPLER_TRAIN_PROMETHEUS_URL"] = urls["prometheus"]
+        step_environment["KEPLER_TRAIN_PROMETHEUS_URL"] = urls["prometheus"]
     if settings.s3:
         s3 = SeaweedServer(home / "s3", host=settings.bind, log=logs / "s3.log", buckets=_buckets(settings.workspace))
         services.append(s3)
         urls["s3"] = s3.endpoint
-        steps.update(s3.client_environment())
+        step_environment.update(s3.client_environment())
     port = take_port(settings.bind, settings.airflow_port, prefer=8080)
     setup = AirflowSetup(
-        home, postgres.sqlalchemy_url("airflow"), port, Path(settings.dags), Path(settings.plugins), steps
+        home, postgres.sqlalchemy_url("airflow"), port, Path(settings.dags), Path(settings.plugins), step_environment
     )
     urls["airflow"] = setup.url
     services += airflow_services(setup, logs, postgres.place / "airflow-tables")
     for service in services:
         service.home = home
-    return Plan(services, urls, str(postgres.data))
+    return StackServices(services, urls, str(postgres.data))
 
 
 def make_prometheus(home: Path, data: Path, host: str, log: Path) -> Service:
-    """A server of a folder of blocks, or of a recording, which is turned into blocks when it is new or changed."""
+    """Return a server of a folder of blocks, or of a recording, turned into blocks when new or changed."""
     if data.is_dir():
         return PrometheusServer(data, host=host, log=log)
     if shutil.which("prometheus") is None:

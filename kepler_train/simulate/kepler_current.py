@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kepler_train.simulate.current_workloads import workloads
+from kepler_train.simulate.kepler_current_workloads import workloads
 from kepler_train.simulate.machine import RAPL_COMPONENTS
 from kepler_train.simulate.meter import read_energy
 from kepler_train.simulate.node import NodeRun
@@ -17,22 +17,22 @@ PORT = 28282
 BEFORE = {"package": 184_467.0, "core": 90_210.0, "uncore": 31_415.0, "dram": 27_182.0, "platform": 0.0}  # J
 
 
-def families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> list[Family]:
-    """Everything one node exports; a source without rapl adds `kepler_platform_watts`."""
+def current_families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> list[Family]:
+    """Return everything one node exports; a source without rapl adds `kepler_platform_watts`."""
     scraped = {"job": "kepler", "instance": run.name}
     target = {**scraped, "node_name": run.name}
-    found = _node(run, target) if any("rapl" in source for source in sources) else []
+    families = _node(run, target) if any("rapl" in source for source in sources) else []
     for source in sources:
         if "rapl" not in source:
             watts = gauge(run.metered_watts("platform"))
             labels = {"source": source, "node_id": "1", "bmc_id": "sim", "chassis_id": "0", **target}
-            found.append(Family("kepler_platform_watts", "gauge", [Curve(labels, run.edges, watts, 1, energy=True)]))
-    found.append(Family("kepler_node_cpu_usage_ratio", "gauge", [Curve(target, run.edges, gauge(run.usage), 6)]))
+            families.append(Family("kepler_platform_watts", "gauge", [Curve(labels, run.edges, watts, 1, energy=True)]))
+    families.append(Family("kepler_node_cpu_usage_ratio", "gauge", [Curve(target, run.edges, gauge(run.usage), 6)]))
     # These two carry no node_name, in the real exporter neither.
-    found.append(Family("kepler_node_cpu_info", "gauge", [*_cpu_info(run, scraped)]))
+    families.append(Family("kepler_node_cpu_info", "gauge", [*_cpu_info(run, scraped)]))
     build = {"arch": "amd64", "goversion": "go1.24.6", "version": "v0.11.4", **scraped}
-    found.append(Family("kepler_build_info", "gauge", [Curve(build, run.edges, np.ones(len(run.edges)))]))
-    return found + workloads(run, target, variant)
+    families.append(Family("kepler_build_info", "gauge", [Curve(build, run.edges, np.ones(len(run.edges)))]))
+    return families + workloads(run, target, variant)
 
 
 def _node(run: NodeRun, target: dict[str, str]) -> list[Family]:

@@ -11,9 +11,9 @@ import pytest
 from connecting import connected
 
 from kepler_train.local import postgres
-from kepler_train.local.outside import kept_for, place_for, programs_for, remove, sweep
+from kepler_train.local.outside_home import kept_for, place_for, programs_for, remove, sweep
 from kepler_train.local.postgres import PostgresServer, site_packages
-from kepler_train.local.unprivileged import can_enter, open_to_all
+from kepler_train.local.server_user import can_enter, open_to_all
 
 pytestmark = [pytest.mark.integration, pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user")]
 
@@ -22,7 +22,7 @@ STRANGER = (65534, 65534)
 
 @pytest.fixture
 def outside_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("kepler_train.local.outside._ROOT", home / "var")
+    monkeypatch.setattr("kepler_train.local.outside_home._ROOT", home / "var")
     return home / "var"
 
 

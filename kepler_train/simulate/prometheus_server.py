@@ -1,4 +1,4 @@
-"""A Prometheus that does not exist: the API behind HTTP, failing as asked."""
+"""A simulated Prometheus: the API behind HTTP, with faults on request."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from http import HTTPStatus
 
 from kepler_train.errors import UserError
 from kepler_train.simulate.faults import SERVER_FAULTS, check_faults
-from kepler_train.simulate.promapi import Api, ApiError, Parameters, too_many_samples
-from kepler_train.simulate.server import Answer, Server
-from kepler_train.simulate.store import Store
+from kepler_train.simulate.prometheus_api import Api, ApiError, Parameters, too_many_samples
+from kepler_train.simulate.server import HttpAnswer, Server
+from kepler_train.simulate.store import SampleStore
 
 SLOW_SECONDS = 2.0
 LOGIN_PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in.</body></html>"
 
 
-class Faults:
+class ServerFaults:
     """Faults of the server: `unavailable` fails every request, `unavailable:2` the first two."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
@@ -31,16 +31,16 @@ class Faults:
             self._left[name] = float(times or "inf")
 
     def strikes(self, name: str) -> bool:
-        """Whether this request meets the fault; counts it."""
+        """Return whether this request meets the fault, and count it."""
         with self._lock:
-            left = self._left.get(name, 0)
-            if left > 0:
-                self._left[name] = left - 1
-            return left > 0
+            remaining = self._left.get(name, 0)
+            if remaining > 0:
+                self._left[name] = remaining - 1
+            return remaining > 0
 
 
 def prometheus_server(
-    store: Store,
+    store: SampleStore,
     faults: Iterable[str] = (),
     host: str = "127.0.0.1",
     port: int = 0,
@@ -48,30 +48,30 @@ def prometheus_server(
     slow_seconds: float = SLOW_SECONDS,
 ) -> Server:
     """`with prometheus_server(store, ["unavailable:2"]) as server: requests.get(server.url + "/api/v1/query", …)`."""
-    api, striking = Api(store, max_samples), Faults(faults)
+    api, striking = Api(store, max_samples), ServerFaults(faults)
 
-    def handle(path: str, given: Parameters) -> Answer:
+    def handle(path: str, given: Parameters) -> HttpAnswer:
         if path in ("/-/ready", "/-/healthy"):
             word = "Ready" if path == "/-/ready" else "Healthy"
-            return Answer(f"Prometheus Server is {word}.\n".encode(), content_type="text/plain; charset=utf-8")
+            return HttpAnswer(f"Prometheus Server is {word}.\n".encode(), content_type="text/plain; charset=utf-8")
         if not path.startswith("/api/v1/"):
-            return Answer(b"404 page not found\n", HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8")
+            return HttpAnswer(b"404 page not found\n", HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8")
         if striking.strikes("slow"):
             time.sleep(slow_seconds)
         if striking.strikes("unavailable"):
-            return Answer(b"Service Unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8")
+            return HttpAnswer(b"Service Unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8")
         if striking.strikes("unauthorized"):
-            return Answer(b"Unauthorized\n", HTTPStatus.UNAUTHORIZED, "text/plain; charset=utf-8")
+            return HttpAnswer(b"Unauthorized\n", HTTPStatus.UNAUTHORIZED, "text/plain; charset=utf-8")
         if striking.strikes("html"):
-            return Answer(LOGIN_PAGE, content_type="text/html; charset=utf-8")
+            return HttpAnswer(LOGIN_PAGE, content_type="text/html; charset=utf-8")
         try:
             if path.startswith("/api/v1/query") and striking.strikes("too-many-samples"):
                 raise too_many_samples()
             body = api.answer(path, given).encode()
         except ApiError as error:
-            return Answer(error.body.encode(), error.status)
+            return HttpAnswer(error.body.encode(), error.status)
         if striking.strikes("truncated"):
-            return Answer(body, sent=len(body) // 2)
-        return Answer(body)
+            return HttpAnswer(body, sent=len(body) // 2)
+        return HttpAnswer(body)
 
     return Server(handle, host, port)

@@ -12,7 +12,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
-class Process:
+class HostProcess:
     """One line of /proc/<pid>/stat: `own` and `children` (exited and waited for) CPU time in seconds."""
 
     pid: int
@@ -23,35 +23,35 @@ class Process:
     started: int
 
 
-def read_process(line: str) -> Process:
-    """A process from its `stat` line; the name may hold spaces and parentheses."""
+def read_process(line: str) -> HostProcess:
+    """Return a process from its `stat` line; the name may hold spaces and parentheses."""
     pid, rest = line.split(" (", 1)
     name, fields = rest.rsplit(") ", 1)
     f = fields.split()
     own, children = (int(f[11]) + int(f[12])) / _TICK, (int(f[13]) + int(f[14])) / _TICK
-    return Process(int(pid), int(f[1]), name, own, children, int(f[19]))
+    return HostProcess(int(pid), int(f[1]), name, own, children, int(f[19]))
 
 
-def read_processes(proc: Path = Path("/proc")) -> list[Process]:
-    """Every process that lives now."""
-    found = []
+def read_processes(proc: Path = Path("/proc")) -> list[HostProcess]:
+    """Return every process that lives now."""
+    processes = []
     for entry in os.scandir(proc):
         if entry.name.isdigit():
             try:
-                found.append(read_process(Path(entry.path, "stat").read_text(errors="replace")))
+                processes.append(read_process(Path(entry.path, "stat").read_text(errors="replace")))
             except OSError:
                 continue  # it ended while we looked
-    return found
+    return processes
 
 
 def busy_seconds(stat: str) -> float:
-    """CPU time (s) that all CPUs have worked since boot, from /proc/stat: not idle and not waiting for a disk."""
+    """Return the CPU time (s) of all CPUs since boot, from /proc/stat, without idle and waiting for a disk."""
     user, nice, system, _idle, _iowait, irq, softirq, *steal = map(int, stat.split("\n", 1)[0].split()[1:9])
     return (user + nice + system + irq + softirq + sum(steal[:1])) / _TICK
 
 
 def load_of(name: str, known: Iterable[str]) -> str | None:
-    """The stressor a process runs: `cpu` for `stress-ng-cpu`. The kernel cuts names to 15 characters."""
+    """Return the stressor a process runs: `cpu` for `stress-ng-cpu`. The kernel cuts names to 15 characters."""
     stressor = name.removeprefix(f"{STRESS}-")
     if stressor == name:
         return None
@@ -60,18 +60,18 @@ def load_of(name: str, known: Iterable[str]) -> str | None:
 
 @dataclass
 class GroupClock:
-    """CPU time (s) of a group of processes that only grows, though processes end.
+    """The CPU time (s) of a group of processes, which only grows, though processes end.
 
     A process that ended hands its time to its parent when the parent waits for it. So the time of a vanished
     process is looked for in its nearest living ancestor of the group, and taken as spent where there is none.
     """
 
     seconds: float = 0.0
-    _last: dict[tuple[int, int], Process] = field(default_factory=dict)
+    _last: dict[tuple[int, int], HostProcess] = field(default_factory=dict)
     _began: bool = False
 
-    def advance(self, members: list[Process]) -> float:
-        """Add what `members` have used since the last call; returns the growth (s)."""
+    def advance(self, members: list[HostProcess]) -> float:
+        """Add the time of `members` since the last call; return the growth (s)."""
         now = {(p.pid, p.started): p for p in members}
         before = self._last
         self._last = now
@@ -89,7 +89,7 @@ class GroupClock:
         return growth
 
 
-def _has_living_ancestor(process: Process, parents: dict[int, int], alive: set[int]) -> bool:
+def _has_living_ancestor(process: HostProcess, parents: dict[int, int], alive: set[int]) -> bool:
     pid = process.parent
     for _ in range(64):
         if pid in alive:

@@ -1,4 +1,4 @@
-"""For root only: PostgreSQL refuses to run as root, so it gets a user of its own. What can that user reach?"""
+"""The user of servers that refuse to run as root, as PostgreSQL does, and what that user can reach."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def server_user() -> User | None:
 
 
 def can_enter(folder: Path, user: User) -> bool:
-    """Say whether `user` can pass through `folder` and everything above it."""
+    """Return whether `user` can pass through `folder` and everything above it."""
     return all(_allows(part, user, stat.S_IXUSR) for part in (folder, *folder.parents))
 
 
 def can_use(folder: Path, user: User) -> bool:
-    """Say whether `user` can reach `folder`, and read and run all that is in it."""
+    """Return whether `user` can reach `folder`, and read and run all that is in it."""
     return can_enter(folder, user) and all(_may_use(path, user) for path in (folder, *_below(folder)))
 
 
@@ -75,7 +75,7 @@ def _may_use(path: Path, user: User) -> bool:
 
 
 def _allows(path: Path, user: User, rights: int) -> bool:
-    """Say whether `path` grants `user` all of `rights`, given as the owner's bits."""
+    """Return whether `path` grants `user` all of `rights`, given as the owner's bits."""
     about = path.stat()
     shift = 0 if about.st_uid == user[0] else 3 if about.st_gid == user[1] else 6
     return (about.st_mode << shift) & rights == rights

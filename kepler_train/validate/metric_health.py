@@ -1,4 +1,4 @@
-"""What one metric of one node holds."""
+"""The health of one metric of one node."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from kepler_train.samples.duplicates import duplicated
 from kepler_train.samples.parquet import LATE, Series
 from kepler_train.validate.clock import ClockStep, clock_steps
-from kepler_train.validate.timing import Window, find_gaps, scrape_interval, scrape_times
+from kepler_train.validate.timing import Window, find_gaps, median_scrape_interval, scrape_times
 
 
 @dataclass(frozen=True)
-class Health:
-    """Counts of one metric on one node. Times are Unix s, durations s."""
+class MetricHealth:
+    """The counts of one metric on one node. Times are Unix s, durations s."""
 
     kind: str  # counter or gauge
     series: int
@@ -36,19 +36,22 @@ class Health:
     clock_steps: list[ClockStep] = field(default_factory=list)
 
 
-def health_of(many: Sequence[Series], window: Window, *, counter: bool, exporter_pod: bool) -> Health:
-    """Look at the series of one metric on one node, all at once."""
-    interval, times = scrape_interval(many), scrape_times(many)
+def metric_health(series: Sequence[Series], window: Window, *, counter: bool, exporter_pod: bool) -> MetricHealth:
+    """Return the health of one metric on one node, from all its series."""
+    interval, times = median_scrape_interval(series), scrape_times(series)
     gaps = find_gaps(times, interval, window)
-    owner = np.repeat(np.arange(len(many)), [len(one.times) for one in many])
-    stamps, values = np.concatenate([one.times for one in many]), np.concatenate([one.values for one in many])
+    owner = np.repeat(np.arange(len(series)), [len(single.times) for single in series])
+    stamps, values = (
+        np.concatenate([single.times for single in series]),
+        np.concatenate([single.values for single in series]),
+    )
     known = np.isfinite(values)
     within = np.diff(owner) == 0
     within_known = np.diff(owner[known]) == 0
     changes = np.diff(values[known])[within_known]
-    return Health(
+    return MetricHealth(
         kind="counter" if counter else "gauge",
-        series=len(many),
+        series=len(series),
         samples=len(values),
         first=float(times[0]),
         last=float(times[-1]),
@@ -58,10 +61,10 @@ def health_of(many: Sequence[Series], window: Window, *, counter: bool, exporter
         missing_share=gaps.missing_share,
         series_gaps=int(np.sum(np.diff(stamps)[within] > LATE * interval)) if interval else 0,
         resets=int(np.sum(changes < 0)) if counter else 0,
-        doubled=sum(one.doubled for one in many),
-        duplicate_series=duplicated(many, exporter_pod=exporter_pod),
+        doubled=sum(single.doubled for single in series),
+        duplicate_series=duplicated(series, exporter_pod=exporter_pod),
         not_finite=int(np.sum(~known)),
         negative=int(np.sum(values[known] < 0)) if counter else 0,
         moved=bool(np.any(changes != 0)),
-        clock_steps=clock_steps(max(many, key=lambda one: len(one.times)).times, interval),
+        clock_steps=clock_steps(max(series, key=lambda single: len(single.times)).times, interval),
     )

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from kepler_train.simulate.evaluate import Evaluator, TooManySamples
-from kepler_train.simulate.promql import Expression, QueryError, Selector, milliseconds, parse
-from kepler_train.simulate.store import Series, Store
+from kepler_train.simulate.promql import Expression, QueryError, Selector, duration_ms, parse_query
+from kepler_train.simulate.promql_evaluation import Evaluator, TooManySamples
+from kepler_train.simulate.store import SampleStore, StoredSeries
 
 MAX_POINTS = 11_000
-MOST_SECONDS = 9e15  # what fits into 64 bits of milliseconds
+MOST_SECONDS = 9e15  # what fits into 64 bits of duration_ms
 Parameters = dict[str, list[str]]
 
 
 class ApiError(Exception):
-    """An answer that is an error, in Prometheus's own shape."""
+    """An error answer, in Prometheus's own shape."""
 
     def __init__(self, status: HTTPStatus, kind: str, text: str) -> None:
         super().__init__(text)
@@ -31,23 +31,23 @@ class ApiError(Exception):
 
 
 def bad_data(text: str) -> ApiError:
-    """The caller asked for something that cannot be."""
+    """Return the error for a request that makes no sense."""
     return ApiError(HTTPStatus.BAD_REQUEST, "bad_data", text)
 
 
 def too_many_samples() -> ApiError:
-    """The query is too large for the server."""
+    """Return the error for a query that is too large for the server."""
     return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "execution", str(TooManySamples()))
 
 
 class Api:
-    """Answers of `/api/v1`, as JSON text."""
+    """The answers of `/api/v1`, as JSON text."""
 
-    def __init__(self, store: Store, max_samples: int = 50_000_000) -> None:
+    def __init__(self, store: SampleStore, max_samples: int = 50_000_000) -> None:
         self._store, self._max_samples = store, max_samples
 
     def answer(self, path: str, given: Parameters) -> str:
-        """The body of a successful answer; everything else is an ApiError."""
+        """Return the body of a successful answer; everything else is an ApiError."""
         parts = path.removeprefix("/api/v1/").split("/")
         try:
             if parts == ["query"]:
@@ -59,8 +59,8 @@ class Api:
             elif parts == ["labels"]:
                 data = _dump(sorted({label for s in self._asked(given) for label in s.labels}))
             elif len(parts) == 3 and parts[0] == "label" and parts[2] == "values":
-                found = {s.labels[parts[1]] for s in self._asked(given) if parts[1] in s.labels}
-                data = _dump(sorted(found))
+                values = {s.labels[parts[1]] for s in self._asked(given) if parts[1] in s.labels}
+                data = _dump(sorted(values))
             elif parts == ["status", "buildinfo"]:
                 data = _dump({"version": "2.42.0", "revision": "simulated", "goVersion": "none"})
             else:
@@ -96,19 +96,19 @@ class Api:
             raise bad_data("no match[] parameter provided")
         return _dump([s.labels for s in self._asked(given)])
 
-    def _asked(self, given: Parameters) -> Iterable[Series]:
-        """Series by `match[]`, `start` and `end`, each of which may be missing."""
+    def _asked(self, given: Parameters) -> Iterable[StoredSeries]:
+        """Return the series for `match[]`, `start` and `end`, each of which may be missing."""
         start, end = _moment(given, "start", -math.inf), _moment(given, "end", math.inf)
         during = self._store.during(start, end)
         if not (texts := given.get("match[]")):
             return during
-        wanted = set()
+        matching = set()
         for text in texts:
             query = _parsed(text, "match[]")
             if not isinstance(query, Selector) or query.range_ms is not None:
                 raise bad_data('invalid parameter "match[]": 1:1: parse error: expected a selector')
-            wanted |= {id(s) for s in self._store.select(query.matchers, query.name)}
-        return [s for s in during if id(s) in wanted]
+            matching |= {id(s) for s in self._store.select(query.matchers, query.name)}
+        return [s for s in during if id(s) in matching]
 
 
 def _dump(value: Any) -> str:
@@ -117,7 +117,7 @@ def _dump(value: Any) -> str:
 
 def _parsed(text: str, name: str) -> Expression:
     try:
-        return parse(text)
+        return parse_query(text)
     except QueryError as error:
         raise bad_data(f'invalid parameter "{name}": {error}') from error
 
@@ -127,7 +127,7 @@ def _one(given: Parameters, name: str) -> str:
 
 
 def _moment(given: Parameters, name: str, default: float | None = None) -> Any:
-    """A parameter in seconds or RFC 3339 as milliseconds."""
+    """Return a parameter in seconds or RFC 3339 as milliseconds."""
     text = _one(given, name)
     if not text and default is not None:
         return round(default * 1000) if math.isfinite(default) else default
@@ -151,7 +151,7 @@ def _step(text: str) -> int:
         step = float(text) * 1000
     except ValueError:
         try:
-            step = milliseconds(text)
+            step = duration_ms(text)
         except QueryError:
             raise bad_data(f'invalid parameter "step": cannot parse "{text}" to a valid duration') from None
     if step >= MOST_SECONDS * 1000:

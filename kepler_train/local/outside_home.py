@@ -1,4 +1,4 @@
-"""What root's stack keeps outside of its home, because PostgreSQL's user cannot enter a closed folder such as /root.
+"""Folders of root's stack outside of its home, because PostgreSQL's user cannot enter a closed folder such as /root.
 
 Below /var/lib/kepler-train lie databases (`postgres-…`) and copies of PostgreSQL's programs (`programs-…`). Beside each
 lies a note of what it belongs to: `kepler-train local clean` removes one's own, and the next start of any stack removes
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from kepler_train.errors import UserError
 from kepler_train.local.process import running_below
-from kepler_train.local.unprivileged import User, can_enter, can_use, open_to_all
+from kepler_train.local.server_user import User, can_enter, can_use, open_to_all
 
 _ROOT = Path("/var/lib/kepler-train")
 _POINTER = "elsewhere"

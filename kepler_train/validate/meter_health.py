@@ -33,7 +33,7 @@ _COVERED = 0.99
 
 @dataclass(frozen=True)
 class Power:
-    """Watts of one component in `windows` stretches of usually `seconds` s each; None where no stretch is whole."""
+    """The watts of one component in `windows` stretches of usually `seconds` s each; None where no stretch is whole."""
 
     mean: float | None
     least: float | None
@@ -44,7 +44,7 @@ class Power:
 
 @dataclass(frozen=True)
 class MeterHealth:
-    """One component's meter on one node."""
+    """The state of one component's meter on one node."""
 
     metric: str
     counters: int
@@ -60,7 +60,7 @@ class MeterHealth:
 
 @dataclass(frozen=True)
 class Metered:
-    """Energy of a meter between consecutive scrapes of a node (J), the time between them (s), and where it is known."""
+    """The energy of a meter between scrapes of a node (J), the time between them (s), and where it is known."""
 
     joules: Floats
     seconds: Floats
@@ -68,12 +68,12 @@ class Metered:
 
 
 def metered(series: Sequence[Series], counter: bool, scrapes: Floats, interval: float) -> Metered:
-    """What all series of a meter add up to between consecutive scrapes; resets and gaps are not known."""
+    """Return the energy of all series of a meter between consecutive scrapes; that of resets and gaps is not known."""
     seconds = np.diff(scrapes)
     joules, complete = np.zeros(len(seconds)), seconds <= LATE * interval
-    for one in series:
-        known = np.isfinite(one.values)
-        times, values = one.times[known], one.values[known]
+    for member in series:
+        known = np.isfinite(member.values)
+        times, values = member.times[known], member.values[known]
         if len(times) < 2:
             complete[:] = False
             continue
@@ -94,14 +94,14 @@ def _running(steps: Floats) -> Floats:
 
 
 def meter_health(meter: Meter, scrapes: Floats, interval: float) -> tuple[MeterHealth, Metered]:
-    """Look at one meter of a node that was scraped at these times (Unix s)."""
+    """Return the health and the energy of one meter of a node that was scraped at these times (Unix s)."""
     energy = metered(meter.series, meter.counter, scrapes, interval)
     refresh = refresh_of(meter.series, interval)
     watts, seconds = mean_watts(energy, interval, refresh)
-    sockets = {place: metered(own, meter.counter, scrapes, interval) for place, own in meter.sockets.items()}
-    still = [place for place, own in meter.sockets.items() if not any(map(_moves, own))]
-    most = max((_most(own, interval, refresh) for own in sockets.values()), default=0.0)
-    falls = [one.times[1:][np.diff(one.values) < 0] for one in meter.series] if meter.counter else []
+    sockets = {place: metered(members, meter.counter, scrapes, interval) for place, members in meter.sockets.items()}
+    still = [place for place, members in meter.sockets.items() if not any(map(_moves, members))]
+    most = max((_most(members, interval, refresh) for members in sockets.values()), default=0.0)
+    falls = [member.times[1:][np.diff(member.values) < 0] for member in meter.series] if meter.counter else []
     return (
         MeterHealth(
             metric=meter.metric,
@@ -113,39 +113,39 @@ def meter_health(meter: Meter, scrapes: Floats, interval: float) -> tuple[MeterH
             refresh=refresh,
             power=_power(watts, seconds),
             too_much=most if most > most_of(meter.component) else None,
-            negative=any(bool((one.values < 0).any()) for one in meter.series),
+            negative=any(bool((member.values < 0).any()) for member in meter.series),
         ),
         energy,
     )
 
 
 def most_of(component: str) -> float:
-    """The most power that one meter of a component can show (W)."""
+    """Return the most power that one meter of a component can show (W)."""
     return _MOST.get(component, MOST_OF_SOCKET)
 
 
 def mean_watts(energy: Metered, interval: float, refresh: Refresh) -> tuple[Floats, Floats]:
-    """Mean power of every whole stretch (W), and its length (s)."""
+    """Return the mean power of every whole stretch (W), and its length (s)."""
     seconds = max(_MINUTE, _REFRESHES * interval, _REFRESHES * (refresh.interval or 0.0))
-    many = max(round(seconds / interval), 1)
-    if len(energy.joules) < _LONG_ENOUGH * many or not len(_of_stretches(energy, many)[0]):
-        many = max(round((refresh.interval or interval) / interval), 1)
-    return _of_stretches(energy, many)
+    count = max(round(seconds / interval), 1)
+    if len(energy.joules) < _LONG_ENOUGH * count or not len(_of_stretches(energy, count)[0]):
+        count = max(round((refresh.interval or interval) / interval), 1)
+    return _of_stretches(energy, count)
 
 
-def _of_stretches(energy: Metered, many: int) -> tuple[Floats, Floats]:
-    """Mean power of `many` scrape intervals each (W), where all of them are known, and their length (s)."""
-    rows = len(energy.joules) // many
+def _of_stretches(energy: Metered, count: int) -> tuple[Floats, Floats]:
+    """Return the mean power of `count` scrape intervals each (W) where all are known, and their length (s)."""
+    rows = len(energy.joules) // count
     joules, seconds, complete = (
-        column[: rows * many].reshape(rows, many) for column in (energy.joules, energy.seconds, energy.complete)
+        column[: rows * count].reshape(rows, count) for column in (energy.joules, energy.seconds, energy.complete)
     )
     whole = complete.all(axis=1)
     lengths = seconds[whole].sum(axis=1)
     return np.asarray(joules[whole].sum(axis=1) / lengths), lengths
 
 
-def _moves(one: Series) -> bool:
-    return bool((np.diff(one.values[np.isfinite(one.values)]) != 0).any())
+def _moves(series: Series) -> bool:
+    return bool((np.diff(series.values[np.isfinite(series.values)]) != 0).any())
 
 
 def _most(energy: Metered, interval: float, refresh: Refresh) -> float:
@@ -160,11 +160,11 @@ def _power(watts: Floats, seconds: Floats) -> Power:
 
 
 def parts_above_whole(energies: dict[str, Metered], interval: float, refresh: Refresh) -> list[tuple[str, str, float]]:
-    """Components whose parts show more energy than they do themselves, with the parts and the share of time.
+    """Return components whose parts show more energy than they do, with the parts and the share of time.
 
     Only components that move are compared: a meter at 0 is a finding of its own.
     """
-    found = []
+    excesses = []
     for whole, parts in PARTS_OF:
         known = [part for part in parts if part in energies]
         if whole not in energies or not known or not energies[whole].joules.any():
@@ -175,5 +175,5 @@ def parts_above_whole(energies: dict[str, Metered], interval: float, refresh: Re
         inner, _ = mean_watts(replace(energies[whole], joules=together, complete=complete), interval, refresh)
         share = float(np.mean(inner > _TOLERANCE * outer)) if len(outer) else 0.0
         if share > _RARELY:
-            found.append((whole, " + ".join(known), share))
-    return found
+            excesses.append((whole, " + ".join(known), share))
+    return excesses

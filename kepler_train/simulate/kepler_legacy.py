@@ -26,32 +26,32 @@ FEATURES = (
 )
 
 
-def families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> list[Family]:
-    """Everything one node exports."""
+def legacy_families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> list[Family]:
+    """Return everything one node exports."""
     target = {"job": "kepler", "instance": run.name}
-    found = [_feature(run, feature, target) for feature in FEATURES]
+    families = [_feature(run, feature, target) for feature in FEATURES]
     for source in sources:
         components = RAPL_COMPONENTS if "rapl" in source else ("platform",)
-        found += [_joules(run, component, source, target) for component in components]
+        families += [_joules(run, component, source, target) for component in components]
     info = {"cpu_architecture": "Simulated", "components_power_source": ",".join(sources), **target}
     ones = np.ones(len(run.edges))
-    found.append(Family("kepler_node_node_info", "gauge", [Curve(info, run.edges, 0 * ones)]))
+    families.append(Family("kepler_node_node_info", "gauge", [Curve(info, run.edges, 0 * ones)]))
     build = {"goarch": "amd64", "goos": "linux", "goversion": "go1.21.5", "revision": "unknown", "version": "v0.7.12"}
-    found.append(Family("kepler_exporter_build_info", "gauge", [Curve(build | target, run.edges, ones)]))
+    families.append(Family("kepler_exporter_build_info", "gauge", [Curve(build | target, run.edges, ones)]))
     hertz = gauge(run.frequency_mhz) * 1e6
     cpus = [
         Curve({"cpu": str(cpu), **target}, run.edges, hertz) for cpu in range(run.machine.sockets)
     ]  # neighbouring CPUs are on different sockets: one of each is enough
-    found.append(Family("kepler_node_cpu_scaling_frequency_hertz", "gauge", cpus))
-    return [*found, _package_ratio(run, target)] if variant.package_ratio else found
+    families.append(Family("kepler_node_cpu_scaling_frequency_hertz", "gauge", cpus))
+    return [*families, _package_ratio(run, target)] if variant.package_ratio else families
 
 
 def _feature(run: NodeRun, feature: str, target: dict[str, str]) -> Family:
     family = Family(f"kepler_container_{feature}_total", "counter")
-    for done in run.containers:
-        c = done.container
-        edges = run.edges[c.first : c.last + 1]
-        family.curves.append(Curve(_container_labels(c) | target, edges, done.counters[feature]))
+    for container_run in run.containers:
+        container = container_run.container
+        edges = run.edges[container.first : container.last + 1]
+        family.curves.append(Curve(_container_labels(container) | target, edges, container_run.counters[feature]))
     return family
 
 
@@ -65,15 +65,17 @@ def _container_labels(c: Container) -> dict[str, str]:
 
 
 def _package_ratio(run: NodeRun, target: dict[str, str]) -> Family:
-    """CPU time of a container on one socket as a share of the node's; over containers and sockets they add up to 1."""
+    """Return the CPU time of containers on each socket as shares of the node's; all together add up to 1."""
     family = Family("kepler_container_cpu_usage_per_package_ratio", "gauge")
-    for done in run.containers:
-        c = done.container
-        whole = run.busy[c.first : c.last]
-        share = np.divide(c.busy, whole, out=np.zeros_like(whole), where=whole > 0)
-        for socket, part in enumerate(c.shares):
-            labels = {**_container_labels(c), "pkg_id": str(socket), **target}
-            family.curves.append(Curve(labels, run.edges[c.first : c.last + 1], gauge(share * part), decimals=6))
+    for container_run in run.containers:
+        container = container_run.container
+        whole = run.busy[container.first : container.last]
+        share = np.divide(container.busy, whole, out=np.zeros_like(whole), where=whole > 0)
+        for socket, part in enumerate(container.shares):
+            labels = {**_container_labels(container), "pkg_id": str(socket), **target}
+            family.curves.append(
+                Curve(labels, run.edges[container.first : container.last + 1], gauge(share * part), decimals=6)
+            )
     return family
 
 

@@ -13,7 +13,7 @@ from kepler_train.errors import UserError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write to; it takes the name when all went well."""
+    """Yield a file beside `path` to write to; it takes the name when all went well."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How busy this machine's CPUs are, package by package, from the kernel's own counters."""
+"""The busy share of this machine's CPUs, package by package, from the kernel's own counters."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Ticks = tuple[int, int]  # busy and idle time of one CPU since boot, in hundredt
 
 
 def cpu_ticks(stat: str) -> dict[int, Ticks]:
-    """Busy and idle time of each CPU from /proc/stat; waiting for a disk is idle, stolen time is busy."""
-    found = {}
+    """Return busy and idle time of each CPU from /proc/stat; waiting for a disk is idle, stolen time is busy."""
+    ticks = {}
     for line in stat.splitlines():
         label, *fields = line.split()
         if not label.startswith("cpu"):
             break  # the CPUs come first
         if label != "cpu":
             user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[:8])
-            found[int(label[3:])] = (user + nice + system + irq + softirq + steal, idle + iowait)
-    return found
+            ticks[int(label[3:])] = (user + nice + system + irq + softirq + steal, idle + iowait)
+    return ticks
 
 
 def busy_share(before: Mapping[int, Ticks], now: Mapping[int, Ticks], cpus: Iterable[int]) -> float | None:
-    """Busy share (0 to 1) of these CPUs between two readings, or None where no time was counted."""
+    """Return the busy share (0 to 1) of these CPUs between two readings, or None where no time was counted."""
     busy = idle = 0
     for cpu in cpus:
         if cpu in before and cpu in now:  # CPUs go offline and come back
@@ -34,7 +34,7 @@ def busy_share(before: Mapping[int, Ticks], now: Mapping[int, Ticks], cpus: Iter
 
 
 def packages(cpus: Iterable[int], count: int = 0, sys: Path = Path("/sys")) -> list[list[int]]:
-    """The CPUs of each package: as the machine has them, or split evenly where `count` asks for another number."""
+    """Return the CPUs of each package: as the machine has them, or split evenly into `count` packages."""
     real: dict[int, list[int]] = {}
     for cpu in sorted(cpus):
         real.setdefault(_package_id(sys, cpu), []).append(cpu)
