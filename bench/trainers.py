@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kepler_train.train.trainer import TRAINERS, Trainer, trainer
+from kepler_train.train.trainer import Trainer, house_trainers, trainer
 from kepler_train.train.training_set import TrainingSet
 
 FEATURES = ["cpu_instructions", "cache_miss", "cpu_cycles", "bpf_cpu_time_ms", "bpf_page_cache_hit"]
@@ -46,7 +46,7 @@ def main() -> None:
     asked = options.parse_args()
     few, many = made_up(asked.rows), made_up(10 * asked.rows)
     print(f"{'trainer':34} {len(few):>8} rows {len(many):>8} rows  ratio")
-    for name in asked.trainers or TRAINERS:
+    for name in asked.trainers or house_trainers():
         short, long = milliseconds(trainer(name), few, 5), milliseconds(trainer(name), many, 3)
         print(f"{name:34} {short:10.1f} ms {long:10.1f} ms {long / short:6.1f}", flush=True)
 

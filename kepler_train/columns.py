@@ -19,9 +19,14 @@ def power_column(source: str, component: str) -> str:
     return f"{source}/{component}{POWER}"
 
 
+def is_power(column: str) -> bool:
+    """Tell whether a column holds power (W)."""
+    return column.endswith(POWER)
+
+
 def power_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of a frame that hold power (W)."""
-    return [name for name in frame.columns if "/" in name and name.endswith(POWER)]
+    return [name for name in frame.columns if "/" in name and is_power(name)]
 
 
 def feature_columns(node: pd.DataFrame) -> list[str]:

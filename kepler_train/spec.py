@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from kepler_train.catalog import OutputTypeName, catalog
+from kepler_train.catalog.methods import ATTRIBUTION_RULES, EXTRACTORS, ISOLATORS
 from kepler_train.catalog.own_trainers import trainer_names
 from kepler_train.errors import UserError, unknown_name
 
@@ -64,9 +65,9 @@ _PUBLISH: JsonDict = {"section": "Where to publish"}
 _VOCABULARY: dict[str, tuple[str, Callable[[], Collection[str]]]] = {
     "energy_sources": ("energy source", lambda: catalog().energy_sources),
     "feature_groups": ("feature group", lambda: catalog().feature_groups),
-    "extractor": ("extractor", lambda: catalog().extractors),
-    "isolator": ("isolator", lambda: catalog().isolators),
-    "attribution": ("attribution rule", lambda: catalog().attributions),
+    "extractor": ("extractor", lambda: EXTRACTORS),
+    "isolator": ("isolator", lambda: ISOLATORS),
+    "attribution": ("attribution rule", lambda: ATTRIBUTION_RULES),
     "abs_trainers": ("trainer", trainer_names),
     "dyn_trainers": ("trainer", trainer_names),
     "dialect": ("metric dialect", lambda: ["auto", *catalog().dialects]),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kepler_train.model_key import ModelKey
 from kepler_train.spec import RunSpec
 from kepler_train.train import one_model
 from kepler_train.train.training_rows import training_rows
@@ -39,7 +40,7 @@ def labelled_rows(
     )
 
 
-def train_rows(frame: pd.DataFrame, run: RunSpec, part: str, out: Path, kept: Path | None = None) -> None:
+def train_rows(frame: pd.DataFrame, run: RunSpec, key: ModelKey, out: Path, kept: Path | None = None) -> None:
     """Train one model on rows of a node that has no containers."""
-    lags = one_model.windows_before(one_model.find_trainer(part.rpartition("/")[2]), part)
-    one_model.train_one(training_rows(frame, None, run, part, lags), out / "none", run, part, out, kept)
+    lags = one_model.windows_before(one_model.find_trainer(key.trainer), key)
+    one_model.train_one(training_rows(frame, None, run, key.family, lags), out / "none", run, key, out, kept)

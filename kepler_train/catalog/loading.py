@@ -19,19 +19,22 @@ _OWN = Path(__file__).with_name("catalog.toml")
 
 @cache
 def catalog() -> Catalog:
-    """The catalog of this process, with the file that KEPLER_TRAIN_CATALOG names, if any."""
+    """Return the catalog of this process, with the file that KEPLER_TRAIN_CATALOG names, if any."""
     extension = os.environ.get(CATALOG_VARIABLE)
     return read_catalog(Path(extension) if extension else None)
 
 
 def read_catalog(extension: Path | None = None) -> Catalog:
-    """Our catalog, extended by the entries of a user's file; an entry of the same name replaces ours."""
+    """Return our catalog with the entries of a user's file; an entry of the same name replaces ours."""
     data = tomllib.loads(_OWN.read_text(encoding="utf-8"))
     if extension is None:
         return Catalog.model_validate(data)
     for section, entries in _read_extension(extension).items():
         if not isinstance(entries, dict):
             raise UserError(f"{extension}: {section} must be a table of entries, as in [{section}.Name].")
+        if section == "trainers":  # of a trainer users change the settings, not where it is
+            ours = data[section]
+            entries = {n: ours.get(n, {}) | entry if isinstance(entry, dict) else entry for n, entry in entries.items()}
         data.setdefault(section, {}).update(entries)
     try:
         return Catalog.model_validate(data)

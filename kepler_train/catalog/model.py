@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -24,9 +24,20 @@ def _regular_expression(text: str) -> str:
 
 
 class Entry(BaseModel):
-    """A catalog entry: fixed once loaded, and without keys that nobody reads."""
+    """A catalog entry: fixed once loaded, and without keys that nobody reads.
+
+    Keys that earlier versions had are ignored in users' files.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    retired: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if name not in cls.retired}
 
 
 class FeatureAlias(Entry):
@@ -50,26 +61,22 @@ class FeatureGroup(Entry):
     third_party: Literal["never", "when listed", "required"] = "never"
 
     def main_feature(self, component: str) -> str | None:
-        """The feature that stands for the load of `component`."""
+        """Return the feature that stands for the load of `component`."""
         return self.main_dram if component == DRAM and self.main_dram else self.main
-
-
-class OutputType(Entry):
-    """What a model predicts, and the level of the rows it is trained on."""
-
-    meaning: str
-    level: Literal["node", "container"]
 
 
 class EnergySource(Entry):
     """A power meter and the components it tells apart."""
 
+    retired = frozenset({"meter"})
+
     components: list[str] = Field(min_length=1)
-    meter: str
 
 
 class EnergyNames(Entry):
     """How one dialect of Kepler names the energy (J) of nodes and, on their host, of virtual machines."""
+
+    retired = frozenset({"starts_at_zero"})
 
     metric: str
     vm_metric: str
@@ -80,16 +87,15 @@ class EnergyNames(Entry):
     zones: list[str] = []
     add_over: list[str] = []
     package_label: str | None = None
-    starts_at_zero: bool
 
     def metric_of(self, component: str) -> str:
-        """The metric that holds the energy of `component`: a counter (J), or `platform_metric`, a gauge (W)."""
+        """Return the metric with the energy of `component`: a counter (J), or `platform_metric`, a gauge (W)."""
         if component == PLATFORM and self.platform_metric:
             return self.platform_metric
         return self.metric.format(component=component)
 
     def vm_metric_of(self, component: str) -> str | None:
-        """The metric that holds the energy (J) of `component` of VMs; none where it is of zones that do not have it."""
+        """Return the metric with the energy (J) of `component` of VMs; None where the zones do not have it."""
         if self.zone_label and component not in self.zones:
             return None
         return self.vm_metric.format(component=component)
@@ -130,7 +136,7 @@ class ExporterFeature(NodeFeature):
     skip: dict[str, Annotated[str, AfterValidator(_regular_expression)]] = {}
 
     def takes(self, labels: Mapping[str, str]) -> bool:
-        """Whether a series is part of the feature."""
+        """Tell whether a series is part of the feature."""
         return all(labels.get(name) == value for name, value in self.match.items()) and not any(
             re.fullmatch(pattern, labels.get(name, "")) for name, pattern in self.skip.items()
         )
@@ -139,17 +145,15 @@ class ExporterFeature(NodeFeature):
 class FeatureNames(Entry):
     """How one dialect of Kepler names features: by a template, or one by one."""
 
+    retired = frozenset({"process", "process_labels", "package_ratio", "package_ratio_label"})
+
     container: str | None = None
     lacks: list[str] = []
-    process: str | None = None
-    process_labels: list[str]
-    package_ratio: str | None = None
-    package_ratio_label: str | None = None
     named: dict[str, WorkloadFeature] = {}
     node: dict[str, NodeFeature] = {}
 
     def metrics_of(self, feature: str) -> list[str]:
-        """The metrics that hold `feature`, the finest last; none where this dialect has none."""
+        """Return the metrics that hold `feature`, the finest last; none where this dialect has none."""
         if feature in self.node:
             return [self.node[feature].metric]
         if feature in self.named:
@@ -173,12 +177,13 @@ class NameMetrics(Entry):
 class Dialect(Entry):
     """The metric and label names of a range of Kepler versions."""
 
+    retired = frozenset({"port"})
+
     kepler_versions: str
     node_label: str
     default_group: str
     container_labels: list[str] = Field(min_length=1)
     system_container: str
-    port: int | None = None
     refresh_seconds: float | None = None
     energy: EnergyNames
     features: FeatureNames
@@ -187,26 +192,25 @@ class Dialect(Entry):
 
 
 class TrainerEntry(Entry):
-    """A training method by the name users know."""
+    """A trainer by the name users know: its module in kepler_train/train/trainers/, and its settings."""
 
-    model_class: Literal["scikit", "xgboost", "curvefit", "kepler-train"]
-    formula: str
+    retired = frozenset({"model_class", "formula"})
+
+    module: str
     settings: dict[str, Any] = {}
 
 
 class Catalog(Entry):
     """The whole vocabulary. Look-ups answer an unknown name with the nearest right one."""
 
+    retired = frozenset({"output_types", "extractors", "isolators", "attributions"})
+
     feature_sets: dict[str, list[str]]
     feature_aliases: dict[str, FeatureAlias] = {}
     feature_groups: dict[str, FeatureGroup]
-    output_types: dict[OutputTypeName, OutputType]
     energy_sources: dict[str, EnergySource]
     dialects: dict[str, Dialect]
     exporter_features: dict[str, ExporterFeature] = {}
-    extractors: dict[str, str]
-    isolators: dict[str, str]
-    attributions: dict[str, str]
     trainers: dict[str, TrainerEntry]
 
     @model_validator(mode="after")
@@ -241,27 +245,27 @@ class Catalog(Entry):
         return self
 
     def features_of(self, group: str, third_party: Iterable[str] = ()) -> list[str]:
-        """The features of a group, sorted by name."""
+        """Return the features of a group, sorted by name."""
         entry = self.group(group)
-        own = {feature for name in entry.sets for feature in self.feature_sets[name]}
-        return sorted(own if entry.third_party == "never" else own | set(third_party))
+        features = {feature for name in entry.sets for feature in self.feature_sets[name]}
+        return sorted(features if entry.third_party == "never" else features | set(third_party))
 
     def optional_features(self, group: str) -> dict[str, str]:
-        """The features that a group can do without, each with its set."""
+        """Return the features that a group can do without, each with its set."""
         return {feature: name for name in self.group(group).optional for feature in self.feature_sets[name]}
 
     def columns_of(self, feature: str, columns: Iterable[str]) -> list[str]:
-        """The columns that hold a feature: its own or, where its series are kept apart, one for each label value."""
+        """Return the columns of a feature: its own or, where its series are kept apart, one for each label value."""
         apart = any(entry.combine == "apart" for entry in self._of_node(feature))
         return sorted(name for name in columns if name == feature or (apart and name.startswith(f"{feature}_")))
 
     def of_node(self, column: str) -> list[NodeFeature]:
-        """What the dialects and other exporters say of a column that is a feature of the node; else nothing."""
-        found = self._of_node(column)
+        """Return the entries of dialects and other exporters for a column that is a feature of the node."""
+        entries = self._of_node(column)
         for name, entry in ((n, e) for dialect in self.dialects.values() for n, e in dialect.features.node.items()):
             if entry.combine == "apart" and column.startswith(f"{name}_"):
-                found.append(entry)
-        return found
+                entries.append(entry)
+        return entries
 
     def adds_up(self, column: str) -> bool:
         """Return whether the values of containers add up to that of their node; else each has the node's value."""
@@ -275,23 +279,23 @@ class Catalog(Entry):
         return [place[feature] for place in places if feature in place]
 
     def group(self, name: str) -> FeatureGroup:
-        """The feature group of that name."""
+        """Return the feature group of that name."""
         return _look_up("feature group", name, self.feature_groups)
 
     def source(self, name: str) -> EnergySource:
-        """The energy source of that name."""
+        """Return the energy source of that name."""
         return _look_up("energy source", name, self.energy_sources)
 
     def dialect(self, name: str) -> Dialect:
-        """The dialect of that name."""
+        """Return the dialect of that name."""
         return _look_up("metric dialect", name, self.dialects)
 
     def trainer(self, name: str) -> TrainerEntry:
-        """The trainer of that name."""
+        """Return the trainer of that name."""
         return _look_up("trainer", name, self.trainers)
 
     def kind_of(self, metric: str) -> Kind:
-        """Whether a metric counts or is a level: as the catalog says, else by the naming rules of Prometheus."""
+        """Return whether a metric counts or is a level: from the catalog, else by the naming rules of Prometheus."""
         for dialect in self.dialects.values():
             for feature in (*dialect.features.node.values(), *self.exporter_features.values()):
                 if feature.metric == metric:
@@ -299,18 +303,18 @@ class Catalog(Entry):
         return "counter" if metric.endswith(("_total", "_sum", "_count", "_bucket")) else "gauge"
 
     def is_counter(self, metric: str) -> bool:
-        """Whether a metric only grows, but for resets."""
+        """Tell whether a metric only grows, but for resets."""
         return self.kind_of(metric) == "counter"
 
     def metrics_of(self, feature: str, dialect: Dialect) -> list[str]:
-        """The metrics that hold a feature, of which one is enough; none where the dialect has none."""
+        """Return the metrics that hold a feature, of which one is enough; none where the dialect has none."""
         if feature in self.exporter_features:
             return [self.exporter_features[feature].metric]
         lacking = {name for feature_set in dialect.features.lacks for name in self.feature_sets[feature_set]}
         return [] if feature in lacking else dialect.features.metrics_of(feature)
 
     def served_source(self, name: str) -> str:
-        """The source that models are filed under: any RAPL, and none, is served as rapl-sysfs."""
+        """Return the source that models are filed under: any RAPL, and none, is served as rapl-sysfs."""
         return "rapl-sysfs" if not name or "rapl" in name else name
 
 

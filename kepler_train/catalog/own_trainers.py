@@ -22,12 +22,12 @@ GROUP = "kepler_train.trainers"
 
 
 def own_trainers() -> Mapping[str, Path | str]:
-    """Where each trainer of a user is: a file, or the `module:Class` of an entry point."""
+    """Return where each trainer of a user is: a file, or the `module:Class` of an entry point."""
     return _found(os.environ.get(FOLDERS_VARIABLE, ""), tuple(sys.path))
 
 
 def trainer_names() -> list[str]:
-    """Every trainer that can be asked for."""
+    """Return every trainer that a run may name."""
     return [*catalog().trainers, *own_trainers()]
 
 
@@ -35,7 +35,7 @@ def trainer_names() -> list[str]:
 def _found(folders: str, path: tuple[str, ...]) -> dict[str, Path | str]:  # noqa: ARG001  # packages are sought on it
     from importlib.metadata import entry_points
 
-    found: dict[str, Path | str] = {}
+    trainers: dict[str, Path | str] = {}
     places: list[tuple[str, Path | str]] = [
         (file.stem, file) for folder in folders.split(os.pathsep) if folder for file in _files(Path(folder))
     ]
@@ -45,13 +45,13 @@ def _found(folders: str, path: tuple[str, ...]) -> dict[str, Path | str]:  # noq
             raise UserError(f"{place} cannot be a trainer: {name!r} is not the name of a class.")
         if name in catalog().trainers:
             raise UserError(f"{place} has the name of another trainer, {name}: give it a name of its own.")
-        if found.setdefault(name, place) != place:
-            raise UserError(f"Two trainers are called {name}: {found[name]} and {place}; rename one.")
-    return found
+        if trainers.setdefault(name, place) != place:
+            raise UserError(f"Two trainers are called {name}: {trainers[name]} and {place}; rename one.")
+    return trainers
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of trainers in a folder; one whose name begins with _ is none."""
+    """Return the files of trainers in a folder; one whose name begins with _ is none."""
     if not folder.is_dir():
         raise UserError(f"{FOLDERS_VARIABLE} names {folder}, which is not a folder.")
     return sorted(file for file in folder.glob("*.py") if not file.name.startswith("_"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kepler_train.models import PowerModel
+    from kepler_train.models.metadata import ModelMetadata
 
 Model = Annotated[
     str, typer.Option("-m", "--model", help="The model: its folder or .zip, as it is or below MODEL_PATH.")
@@ -57,7 +57,7 @@ def estimate(
         metric_prefix=metric_prefix,
     )
     found = estimates(learnt, metadata, rows)
-    about = {"model": learnt.name, "output_type": metadata["output_type"], "energy_source": metadata["energy_source"]}
+    about = {"model": learnt.name, "output_type": metadata.output_type, "energy_source": metadata.energy_source}
     with whole_file(place) as file:
         write_table(estimate_table(found), file, about)
     for component, own in found.groupby("component", sort=False):
@@ -69,10 +69,10 @@ def estimate(
             f"{outside} of {len(rows)} rows are unlike any that {learnt.name} was trained on: their estimates are"
             " guesses."
         )
-    say(f"Wrote {place}: {len(rows):,} rows by {learnt.name}, trained on {metadata['feature_group']}.")
+    say(f"Wrote {place}: {len(rows):,} rows by {learnt.name}, trained on {metadata.feature_group}.")
 
 
-def model_of(name: str) -> tuple[PowerModel, dict[str, Any]]:
+def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
     """A model and its metadata, by the name of its folder or archive."""
     from kepler_train.models.artifact import read_model
 
@@ -80,23 +80,19 @@ def model_of(name: str) -> tuple[PowerModel, dict[str, Any]]:
     if place is None:
         raise UserError(f"There is no model {name}, neither here nor below {model_path('')}: name its folder or .zip.")
     model, metadata = read_model(place)
-    lacking = [name for name in ("output_type", "energy_source", "feature_group") if not _is_name(metadata.get(name))]
-    needed = {"interval": dict, "hull": dict, "main_features": str}
-    lacking += [name for name, kind in needed.items() if not _has_each(metadata.get(name), kind, model.components)]
+    lacking = [name for name in ("output_type", "energy_source", "feature_group") if not getattr(metadata, name)]
+    needed = {
+        "interval": set(metadata.interval),
+        "hull": set(metadata.hull),
+        "main_features": set(metadata.main_features),
+    }
+    lacking += [name for name, components in needed.items() if not model.components.keys() <= components]
     if lacking:
         raise UserError(f"{place} is not a model to estimate with: its metadata have no {', '.join(lacking)}.")
     return model, metadata
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
-
-
-def _has_each(value: Any, kind: type, names: Iterable[str]) -> bool:
-    return isinstance(value, dict) and all(isinstance(value.get(name), kind) for name in names)
-
-
-def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: str, **asked: str) -> pd.DataFrame:
+def rows_for(metadata: ModelMetadata, data: str, machine_id: str, schedule: str, **asked: str) -> pd.DataFrame:
     """The rows of a frame, or of a query, as the model of these metadata needs them."""
     from kepler_train.estimate.estimates import rows_of_frame, rows_of_query
 
@@ -110,17 +106,15 @@ def rows_for(metadata: Mapping[str, Any], data: str, machine_id: str, schedule: 
 
 
 def warn_of_rows_trained_on(
-    model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame, found: pd.DataFrame
+    model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame, found: pd.DataFrame
 ) -> None:
     """Say when measured power is no test of a model, because it learnt from that time."""
     from kepler_train.estimate.estimates import rows_trained_on
 
     known = rows_trained_on(metadata, rows) if found["measured"].notna().any() else 0
     if known:
-        held_out = metadata.get("mae")
-        expected = (
-            f", which is {held_out:.2f} W (of a node, worst component, blocked)" if isinstance(held_out, float) else ""
-        )
+        held_out = metadata.mae
+        expected = f", which is {held_out:.2f} W (of a node, worst component, blocked)" if held_out is not None else ""
         warn(
             f"{known} of {len(rows)} rows are of the time that {model.name} was trained on: its error there is not the"
             f" error to expect elsewhere{expected}."

@@ -43,7 +43,7 @@ def validate(
     """
     from kepler_train.catalog import catalog
     from kepler_train.samples.metrics import every_group
-    from kepler_train.validate.judging import judge_samples, write_verdict
+    from kepler_train.validate.judging import judge_samples
     from kepler_train.validate.verdict import check_verdict
 
     spec = o.spec_of(
@@ -61,7 +61,7 @@ def validate(
     if output:
         # Also of samples that cannot serve: the verdict says why.
         with whole_file(named(output, ".json")) as file:
-            write_verdict(found, file)
+            found.write(file)
         say(f"Wrote {named(output, '.json')}.")
     check_verdict(spec, found, every_group=bool(feature_group), to_train=True)
 

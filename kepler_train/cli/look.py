@@ -120,7 +120,7 @@ def _plot_estimates(
     learnt, metadata = model_of(model)
     rows = rows_for(metadata, data, machine_id, schedule, metric_prefix=metric_prefix)
     found = estimates(learnt, metadata, rows)
-    title = f"{learnt.name}: {metadata['output_type']} of {metadata['energy_source']}, {metadata['feature_group']}"
+    title = f"{learnt.name}: {metadata.output_type} of {metadata.energy_source}, {metadata.feature_group}"
     if target is Target.RESIDUALS and found["measured"].isna().any():
         raise UserError(f"{data} has no measured power to compare with: choose --target-data estimate or curve.")
     warn_of_rows_trained_on(learnt, metadata, rows, found)
@@ -192,8 +192,8 @@ def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
     from kepler_train.samples.metrics import every_group
     from kepler_train.validate.verdict import verdict
 
-    groups = verdict(spec.model_copy(update={"feature_groups": every_group(())}), samples)["groups"]
-    complete = [name for name, group in groups.items() if group["valid"]]
+    groups = verdict(spec.model_copy(update={"feature_groups": every_group(())}), samples).groups
+    complete = [name for name, group in groups.items() if group.valid]
     return spec.model_copy(update={"feature_groups": complete or spec.feature_groups})
 
 

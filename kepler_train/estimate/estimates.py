@@ -25,6 +25,7 @@ from kepler_train.extract.user_frame import read_user_frame, with_scheduled_work
 from kepler_train.extract.write_frames import decode_names, report_node
 from kepler_train.models import PowerModel
 from kepler_train.models.lags import without_lag
+from kepler_train.models.metadata import ModelMetadata, Training
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec, read_spec
 
@@ -33,18 +34,18 @@ _BLOCKS = 5  # of time, where no workload is known
 
 
 def rows_of_frame(
-    file: Path, metadata: Mapping[str, Any], machine: str, schedule: Schedule, nodes: list[str]
+    file: Path, metadata: ModelMetadata, machine: str, schedule: Schedule, nodes: list[str]
 ) -> pd.DataFrame:
     """Return the rows of a frame, by today's names, with measured power where the frame has it.
 
     A schedule that has phases gives the workload of each row. Refuse a frame without rows of one of `nodes`.
     """
-    frame = read_user_frame(file, metadata["energy_source"], machine, measured=False)
+    frame = read_user_frame(file, metadata.energy_source, machine, measured=False)
     if schedule.phases:
         about = read_frame_metadata(file) if file.suffix == ".parquet" else {}
         frame = with_scheduled_workloads(frame, schedule, about)
     rows = frame.rows if frame.has_containers else frame.rows.drop(columns=CONTAINER)
-    if metadata["output_type"] == "DynPower" and frame.is_of_whole_nodes():
+    if metadata.output_type == "DynPower" and frame.is_of_whole_nodes():
         rows = rows.drop(columns=frame.power)
     rows = _by_component(rows)
     known_nodes = sorted(rows[NODE].unique())
@@ -59,18 +60,18 @@ def _by_component(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_of_query(
-    samples: Path, metadata: Mapping[str, Any], schedule: Schedule, options: Mapping[str, Any]
+    samples: Path, metadata: ModelMetadata, schedule: Schedule, options: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Return the rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
 
     Rows of containers have no measured power, since the meter measures their node. Nodes without the data that the
     model needs are left out, unless `options` name them.
     """
-    needs = {without_lag(name) for name in metadata["features"]} | sharing_features(metadata)
+    needs = {without_lag(name) for name in metadata.features} | sharing_features(metadata)
     of_model = {
-        "energy_sources": [metadata["energy_source"]],
-        "feature_groups": [metadata["feature_group"]],
-        "output_types": [metadata["output_type"]],
+        "energy_sources": [metadata.energy_source],
+        "feature_groups": [metadata.feature_group],
+        "output_types": [metadata.output_type],
         "thirdparty_metrics": _third_party(needs),
     }
     spec: RunSpec = read_spec(of_model | dict(options), "The options")
@@ -110,7 +111,7 @@ def _extracted_rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd
     return _by_component(node)
 
 
-def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
+def estimates(model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame) -> pd.DataFrame:
     """Return for every row and component power (W) as `predicted`, with `low` and `high`, and as `measured`, or NaN.
 
     Containers have their share of what the model predicts for their node. `outside` marks rows whose features are
@@ -135,7 +136,7 @@ def estimates(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame
     return pd.concat(parts, ignore_index=True)
 
 
-def predict_rows(model: PowerModel, metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, Prediction]:
+def predict_rows(model: PowerModel, metadata: Training, rows: pd.DataFrame) -> dict[str, Prediction]:
     """Return the predictions for the rows of a frame; earlier windows are found in it, and containers of one window."""
     features = {str(name): rows[name] for name in rows.columns} | model.columns_of(rows)
     return predict(model, metadata, features, window_numbers(rows) if CONTAINER in rows.columns else None)
@@ -166,10 +167,10 @@ def of_nodes(estimated: pd.DataFrame) -> pd.DataFrame:
     return by.agg(aggregation).assign(measured=measured).reset_index()
 
 
-def loads_of(metadata: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, pd.Series[float]]:
+def loads_of(metadata: ModelMetadata, rows: pd.DataFrame) -> dict[str, pd.Series[float]]:
     """Return for each component its main feature in training, or the model's first one where rows lack that."""
-    first = without_lag(metadata["features"][0])
-    main = {component: without_lag(name) for component, name in metadata["main_features"].items()}
+    first = without_lag(metadata.features[0])
+    main = {component: without_lag(name) for component, name in metadata.main_features.items()}
     return {component: rows[name if name in rows.columns else first] for component, name in main.items()}
 
 
@@ -178,9 +179,9 @@ def by_workload(estimated: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([workloads_or_blocks(rows, _BLOCKS) for _, rows in estimated.groupby("component", sort=False)])
 
 
-def rows_trained_on(metadata: Mapping[str, Any], rows: pd.DataFrame) -> int:
+def rows_trained_on(metadata: ModelMetadata, rows: pd.DataFrame) -> int:
     """Return how many rows lie in the time of training: errors there say nothing about other rows."""
-    if len(window := metadata.get("window", [])) != 2:
+    if len(metadata.window) != 2:
         return 0
-    start, end = map(pd.Timestamp, window)
+    start, end = map(pd.Timestamp, metadata.window)
     return int(rows[TIME].between(start, end).sum())

@@ -6,7 +6,7 @@ It takes plain numbers or numpy arrays, and imports no pandas; only xgboost and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from kepler_train.estimate.sharing import ContainerRows, share_weights, sharing_
 from kepler_train.models.hull import Hull
 from kepler_train.models.interval import apply_interval
 from kepler_train.models.lags import MARK, lags_of
+from kepler_train.models.metadata import Training
 from kepler_train.models.power import PowerModel
 
 
@@ -31,7 +32,7 @@ class Prediction(NamedTuple):
 
 def predict(
     model: PowerModel,
-    metadata: Mapping[str, Any],
+    metadata: Training,
     features: Mapping[str, npt.ArrayLike],
     window: Positions | None = None,
 ) -> dict[str, Prediction]:
@@ -47,14 +48,14 @@ def predict(
             " windows before."
         )
     columns = {name: model.numbers(features, name) for name in model.features}
-    hulls = {component: Hull.read(content) for component, content in metadata.get("hull", {}).items()}
+    hulls = {component: Hull.read(content) for component, content in metadata.hull.items()}
     columns |= {name: model.numbers(features, name) for hull in hulls.values() for name in hull.features}
     rows = len(next(iter(columns.values())))
     outside = dict.fromkeys(model.components, np.zeros(rows, dtype=bool))
     outside |= {component: hull.outside(columns) for component, hull in hulls.items()}
-    if window is None or metadata["output_type"] != "DynPower":  # AbsPower is of nodes, whatever a row is called
+    if window is None or metadata.output_type != "DynPower":  # AbsPower is of nodes, whatever a row is called
         return {
-            component: Prediction(watts, *apply_interval(metadata["interval"][component], watts), outside[component])
+            component: Prediction(watts, *apply_interval(metadata.interval[component], watts), outside[component])
             for component, watts in model.watts(columns).items()
         }
     columns |= {name: model.numbers(features, name) for name in sharing_features(metadata)}
@@ -65,7 +66,7 @@ def predict(
     for component, watts in model.watts(node).items():
         if component in hulls:  # the node does more than any did in training
             outside[component] = outside[component] | hulls[component].beyond(node)[window]
-        low, high = apply_interval(metadata["interval"][component], watts)
+        low, high = apply_interval(metadata.interval[component], watts)
         power, low, high = (containers.share(end, weights[component]) for end in (watts, low, high))
         predictions[component] = Prediction(power, low, high, outside[component])
     return predictions

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,13 +21,11 @@ from kepler_train.arrays import Floats, Positions
 from kepler_train.catalog import catalog
 from kepler_train.columns import NODE, TIME
 from kepler_train.errors import UserError
+from kepler_train.models.metadata import ADDITIVE, Training
 from kepler_train.models.power import PowerModel
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The attribution rule in the metadata of a model whose predictions for containers add up to that for their node.
-ADDITIVE = "additive"
 
 
 @dataclass(frozen=True)
@@ -58,20 +56,16 @@ def window_numbers(rows: pd.DataFrame) -> Positions:
     return rows.groupby([TIME, NODE], sort=False, observed=True).ngroup().to_numpy().astype(np.intp)
 
 
-def sharing_features(metadata: Mapping[str, Any]) -> set[str]:
+def sharing_features(metadata: Training) -> set[str]:
     """Return the features that containers share power by, beside those of the model."""
-    sharing = metadata.get("sharing") or {}
-    return {feature for weights in sharing.values() for feature, weight in weights.items() if weight}
+    return {feature for weights in metadata.sharing.values() for feature, weight in weights.items() if weight}
 
 
-def share_weights(
-    model: PowerModel, metadata: Mapping[str, Any], columns: Mapping[str, Floats]
-) -> Mapping[str, Floats]:
+def share_weights(model: PowerModel, metadata: Training, columns: Mapping[str, Floats]) -> Mapping[str, Floats]:
     """Return s of every container by component: see above."""
-    if metadata.get("attribution", ADDITIVE) == ADDITIVE:
+    if metadata.attribution == ADDITIVE:
         return model.watts(columns)
-    sharing = metadata.get("sharing")
-    if not isinstance(sharing, dict) or not all(isinstance(sharing.get(name), dict) for name in model.components):
+    if not all(name in metadata.sharing for name in model.components):
         raise UserError(f"{model.name} does not say how containers share the power of their node: train it again.")
     rows = len(next(iter(columns.values())))
     return {
@@ -79,5 +73,5 @@ def share_weights(
             (float(weight) * model.numbers(columns, feature) for feature, weight in weights.items() if weight),
             np.zeros(rows),
         )
-        for component, weights in sharing.items()
+        for component, weights in metadata.sharing.items()
     }

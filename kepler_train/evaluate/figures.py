@@ -11,7 +11,6 @@ With r = predicted − measured (W) of each row, and Δt the length of a window 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,8 @@ from kepler_train.evaluate.judged import Coded, HeldOut
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.extract.row_times import usual_step
 from kepler_train.models.component import Watts
+from kepler_train.models.metadata import ByComponent, ByProtocol, ErrorFigures, WorkloadFigures
 from kepler_train.samples.schedule import IDLE
-
-ByComponent = dict[str, dict[str, Any]]
 
 
 def component_figures(
@@ -31,11 +29,8 @@ def component_figures(
     floor: float,
     seconds: float,
     by_workload: bool = False,
-) -> dict[str, Any]:
-    """Figures of one component under one protocol, with the rows behind them; None where none can be given.
-
-    `seconds` is the length of a window.
-    """
+) -> ErrorFigures:
+    """Return the figures of one component under one protocol; windows are `seconds` long."""
     off = predicted - measured
     size, above = np.abs(off), measured >= floor
     code, names = workloads
@@ -49,67 +44,66 @@ def component_figures(
     worst = int(mae.argmax())
     known = np.isfinite(share)  # not where the energy is beyond all numbers
     most = int(np.where(known, np.abs(share), -1).argmax()) if known.any() else None
-    figures: dict[str, Any] = {
-        "mae": float(size.mean()),
-        "rmse": _root_mean_square(size),
-        "p95": _quantile(size, 0.95),
-        "mape": float(100 * (size[above] / measured[above]).mean()) if above.any() else None,
-        "idle_bias": float(off[idle].mean()) if idle.any() else None,
-        "worst_workload": names[worst],
-        "worst_workload_mae": float(mae[worst]),
-        "energy_error": None if most is None else float(share[most]),
-        "energy_error_joules": None if most is None else float(joules_off[most]),
-        "energy_worst_workload": None if most is None else names[most],
-        "mean_power": float(measured.mean()),
-        "rows": len(off),
-        "mape_rows": int(above.sum()),
-        "mape_floor": floor,
+    by_name = {
+        name: WorkloadFigures(
+            rows=int(count[number]),
+            mae=float(mae[number]),
+            joules=float(joules[number]),
+            joules_off=float(joules_off[number]),
+            energy_error=float(share[number]) if known[number] else None,
+        )
+        for number, name in enumerate(names if by_workload else ())
+        if count[number]
     }
-    if by_workload:
-        figures["workloads"] = {
-            name: {
-                "rows": int(count[number]),
-                "mae": float(mae[number]),
-                "joules": float(joules[number]),
-                "joules_off": float(joules_off[number]),
-                "energy_error": float(share[number]) if known[number] else None,
-            }
-            for number, name in enumerate(names)
-            if count[number]
-        }
-    return figures
+    return ErrorFigures(
+        mae=float(size.mean()),
+        rmse=_root_mean_square(size),
+        p95=_quantile(size, 0.95),
+        mape=float(100 * (size[above] / measured[above]).mean()) if above.any() else None,
+        idle_bias=float(off[idle].mean()) if idle.any() else None,
+        worst_workload=names[worst],
+        worst_workload_mae=float(mae[worst]),
+        energy_error=None if most is None else float(share[most]),
+        energy_error_joules=None if most is None else float(joules_off[most]),
+        energy_worst_workload=None if most is None else names[most],
+        mean_power=float(measured.mean()),
+        rows=len(off),
+        mape_rows=int(above.sum()),
+        mape_floor=floor,
+        **({"workloads": by_name} if by_workload else {}),
+    )
 
 
 def _root_mean_square(values: Watts) -> float:
-    """Worked out of shares of the largest value: the square of a large one may be beyond all numbers."""
+    """Return √mean v², from shares of the largest value: the square of a large one may be beyond all numbers."""
     most = float(values.max()) or 1.0
     shares = values / most
     return most * math.sqrt(float(shares @ shares) / len(shares))
 
 
 def _quantile(values: Watts, share: float) -> float:
-    """As np.quantile, in a fifth of the time: linear between the two values that it lies between."""
+    """Return what np.quantile does, in a fifth of its time: linear between the two nearest values."""
     place = share * (len(values) - 1)
     low, high = math.floor(place), math.ceil(place)
     ordered = np.partition(values, (low, high))
     return float(ordered[low] + (place - low) * (ordered[high] - ordered[low]))
 
 
-def all_figures(held_out: HeldOut, floor: float, of: str = "predicted") -> dict[str, ByComponent]:
-    """Figures by protocol and component of what the column `of` says; of the farthest protocol also by workload."""
+def all_figures(held_out: HeldOut, floor: float, of: str = "predicted") -> ByProtocol:
+    """Return the figures of the predictions in column `of`; those of the farthest protocol also by workload."""
     seconds, measured, predicted = _window_seconds(held_out), held_out.columns["measured"], held_out.columns[of]
     unseen = Protocol.WORKLOAD in {piece.protocol for piece in held_out.pieces}
     farthest = Protocol.WORKLOAD if unseen else Protocol.BLOCKED
-    found: dict[str, ByComponent] = {}
+    by_protocol: ByProtocol = {}
     for protocol, component, rows in held_out.pieces:
         workloads, far = held_out.workload.take(rows), protocol == farthest
         figures = component_figures(measured[rows], predicted[rows], workloads, floor, seconds, far)
-        found.setdefault(protocol, {})[component] = figures
-    return found
+        by_protocol.setdefault(protocol, {})[component] = figures
+    return by_protocol
 
 
 def _window_seconds(held_out: HeldOut) -> float:
-    """The length of the windows behind held-out rows (s): blocks of time hold every row of a component once."""
+    """Return the length of the windows behind held-out rows (s); blocks of time hold every row of a component once."""
     rows = next(piece.rows for piece in held_out.pieces if piece.protocol == Protocol.BLOCKED)
     nodes, times = held_out.node.codes[rows], held_out.time[rows] / 1e9
     order = np.lexsort((times, nodes))
@@ -117,6 +111,6 @@ def _window_seconds(held_out: HeldOut) -> float:
 
 
 def worst(figures: ByComponent, name: str) -> float | None:
-    """The largest value of a figure over the components: the model is as good as its worst one."""
-    values = [of_component[name] for of_component in figures.values() if of_component[name] is not None]
+    """Return the largest value of a figure over the components: a model is as good as its worst one."""
+    values = [value for errors in figures.values() if (value := getattr(errors, name)) is not None]
     return max(values) if values else None

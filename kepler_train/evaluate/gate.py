@@ -9,10 +9,10 @@ from kepler_train.spec import RunSpec
 
 
 def refusal(worsts: Mapping[str, tuple[float | None, float | None]], spec: RunSpec) -> str:
-    """Why a model does not pass the gate; empty when it does.
+    """Return why a model does not pass the gate; empty when it does.
 
     (MAE ≤ 10 W or MAPE ≤ 20 %) for blocks of time, and both ≤ 100 for blocks of time, for loads that were never seen
-    and forward in time, with the limits of the spec. A figure that is not there does not help.
+    and forward in time, with the limits of the spec. A missing figure does not help a model to pass.
     """
     for protocol in (Protocol.BLOCKED, Protocol.WORKLOAD, Protocol.FORWARD):
         for value, unit in zip(worsts.get(protocol, ()), ("W", "%"), strict=False):
@@ -21,5 +21,5 @@ def refusal(worsts: Mapping[str, tuple[float | None, float | None]], spec: RunSp
     mae, mape = worsts[Protocol.BLOCKED]
     if mae is not None and (mae <= spec.gate_mae or (mape is not None and mape <= spec.gate_mape)):
         return ""
-    found = [f"{value:.1f} {unit}" for value, unit in ((mae, "W"), (mape, "%")) if value is not None]
-    return f"blocked {' and '.join(found) or 'nothing'}, above {spec.gate_mae:g} W and {spec.gate_mape:g} %"
+    errors = [f"{value:.1f} {unit}" for value, unit in ((mae, "W"), (mape, "%")) if value is not None]
+    return f"blocked {' and '.join(errors) or 'nothing'}, above {spec.gate_mae:g} W and {spec.gate_mape:g} %"

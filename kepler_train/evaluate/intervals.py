@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ from kepler_train.evaluate.lines import rising_line
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.models.component import Watts
 from kepler_train.models.interval import apply_interval
+from kepler_train.models.metadata import Interval
 from kepler_train.samples.schedule import IDLE
 
 
@@ -38,35 +38,37 @@ class Residuals:
     workload: Positions
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Residuals:
-        """Some of the rows."""
+        """Return some of the rows, by mask."""
         return Residuals(self.measured[rows], self.predicted[rows], self.workload[rows])
 
 
-def intervals(held_out: HeldOut, level: float) -> dict[str, dict[str, Any]]:
-    """The interval of each component, as `apply_interval` takes it, with its coverage of workloads it was not made of.
+def intervals(held_out: HeldOut, level: float) -> dict[str, Interval]:
+    """Return the interval of each component, with its coverage of workloads that it was not calibrated on.
 
-    It is made of rows of loads that were left out whole, and of idle rows, which are never left out as a load, of
-    blocks of time.
+    It is calibrated on rows of loads that were held out whole, and on idle rows, which are never held out as a load,
+    from blocks of time.
     """
     measured, predicted = held_out.columns["measured"], held_out.columns["predicted"]
-    found: dict[str, dict[str, Any]] = {}
+    by_component: dict[str, Interval] = {}
     for component, rows in _calibration(held_out).items():
         workload = np.unique(held_out.workload.codes[rows], return_inverse=True)[1]
-        own = Residuals(measured[rows], predicted[rows], workload)
-        interval = calibrated(own, level)
-        low, high = apply_interval(interval, own.predicted)
-        found[component] = {
-            **interval,
-            "rows": len(rows),
-            "workloads": int(own.workload.max()) + 1,
-            "mean_width": float((high - low).mean()),
-            "coverage": cross_coverage(own, level),
-        }
-    return found
+        residuals = Residuals(measured[rows], predicted[rows], workload)
+        interval = calibrated(residuals, level)
+        low, high = apply_interval(interval, residuals.predicted)
+        by_component[component] = Interval(
+            level=level,
+            constant=interval.constant,
+            share=interval.share,
+            rows=len(rows),
+            workloads=int(residuals.workload.max()) + 1,
+            mean_width=float((high - low).mean()),
+            coverage=cross_coverage(residuals, level),
+        )
+    return by_component
 
 
 def _calibration(held_out: HeldOut) -> dict[str, Positions]:
-    """The rows that the interval of each component is made of."""
+    """Return the rows that the interval of each component is calibrated on."""
     blocked = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.BLOCKED}
     unseen = {piece.component: piece.rows for piece in held_out.pieces if piece.protocol == Protocol.WORKLOAD}
     if not unseen:
@@ -75,8 +77,8 @@ def _calibration(held_out: HeldOut) -> dict[str, Positions]:
     return {name: np.concatenate([blocked[name][idle[blocked[name]]], rows]) for name, rows in unseen.items()}
 
 
-def calibrated(rows: Residuals, level: float) -> dict[str, float]:
-    """The interval from held-out rows: level, constant (W), share (of predicted power)."""
+def calibrated(rows: Residuals, level: float) -> Interval:
+    """Return the interval that held-out rows give."""
     off = np.abs(rows.measured - rows.predicted)
     constant, share = rising_line(rows.predicted, off)
     constant = max(constant, 1e-3 * float(off.mean()), 1e-9)  # a model that is never wrong has a scale too
@@ -88,15 +90,18 @@ def calibrated(rows: Residuals, level: float) -> dict[str, float]:
     wanted = math.ceil((len(scores) + 1) * level) / len(scores)
     place = min(int(np.searchsorted(weight, wanted - 1e-12)), len(scores) - 1)
     quantile = float(scores[order[place]])
-    return {"level": level, "constant": quantile * constant, "share": quantile * share}
+    return Interval(level=level, constant=quantile * constant, share=quantile * share)
 
 
 def cross_coverage(rows: Residuals, level: float) -> float | None:
-    """The share of rows inside the interval that the other workloads give, mean over workloads; None for one only."""
+    """Return the share of rows inside the interval that the other workloads give, mean over workloads.
+
+    None where there is one workload only.
+    """
     shares = []
     for workload in np.unique(rows.workload):
-        own = rows.workload == workload
-        if not own.all():
-            low, high = apply_interval(calibrated(rows.of(~own), level), rows.predicted[own])
-            shares.append(float(((low <= rows.measured[own]) & (rows.measured[own] <= high)).mean()))
+        left_out = rows.workload == workload
+        if not left_out.all():
+            low, high = apply_interval(calibrated(rows.of(~left_out), level), rows.predicted[left_out])
+            shares.append(float(((low <= rows.measured[left_out]) & (rows.measured[left_out] <= high)).mean()))
     return float(np.mean(shares)) if shares else None

@@ -1,4 +1,4 @@
-"""Held-out rows as columns of numbers: pandas takes longer to look at a table of a few thousand than to judge it."""
+"""Held-out rows as columns of numbers: reading a few thousand rows with pandas takes longer than judging them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_train.arrays import Positions
+from kepler_train.columns import NODE, TIME, WORKLOAD
 
 HELD_OUT, MODEL = "held_out.parquet", "model"
 """What training leaves of a model: its held-out predictions, and the folder of its artifact."""
-_LABELS = ("node", "workload", "protocol", "component")
+_LABELS = (NODE, WORKLOAD, "protocol", "component")
 
 
 class Coded(NamedTuple):
@@ -29,16 +30,16 @@ class Coded(NamedTuple):
 
     @classmethod
     def of(cls, column: pd.Series[Any]) -> Coded:
-        """A column of names."""
+        """Return a column of names in that form."""
         codes, names = pd.factorize(column, sort=True)
         return cls(codes, [str(name) for name in names])
 
     def take(self, rows: Positions) -> Coded:
-        """Some of the rows."""
+        """Return some of the rows, by position."""
         return Coded(self.codes[rows], self.names)
 
     def equal(self, name: str) -> npt.NDArray[np.bool_]:
-        """Which rows have that name."""
+        """Return which rows have that name."""
         return np.equal(self.codes, self.names.index(name) if name in self.names else -1)
 
 
@@ -70,40 +71,41 @@ class HeldOut:
         components = self.component.names
         key = self.protocol.codes * len(components) + self.component.codes
         keys, first = np.unique(key, return_index=True)
-        found = []
-        for one in keys[np.argsort(first)].tolist():
-            protocol, component = divmod(one, len(components))
-            found.append(Piece(self.protocol.names[protocol], components[component], np.flatnonzero(key == one)))
-        return found
+        pieces = []
+        for number in keys[np.argsort(first)].tolist():
+            protocol, component = divmod(number, len(components))
+            rows = np.flatnonzero(key == number)
+            pieces.append(Piece(self.protocol.names[protocol], components[component], rows))
+        return pieces
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> HeldOut:
-        """The rows of a table with a column for each label and each number."""
-        time = frame["time"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
-        columns = {str(name): frame[name].to_numpy() for name in frame.columns if name not in ("time", *_LABELS)}
+        """Return the rows of a table with a column for each label and each number."""
+        time = frame[TIME].to_numpy(dtype="datetime64[ns]").astype(np.int64)
+        columns = {str(name): frame[name].to_numpy() for name in frame.columns if name not in (TIME, *_LABELS)}
         return cls(time, **{name: Coded.of(frame[name]) for name in _LABELS}, columns=columns)
 
     def frame(self) -> pd.DataFrame:
-        """The same as a table."""
-        found: pd.DataFrame = self._table().to_pandas()
-        return found
+        """Return the rows as a table."""
+        frame: pd.DataFrame = self._table().to_pandas()
+        return frame
 
     def write(self, file: Path) -> None:
-        """Keep the rows; of numbers that hardly repeat no dictionary is made, which takes longer than writing them."""
+        """Write the rows; numbers hardly repeat, so only labels have dictionaries."""
         pq.write_table(self._table(), file, use_dictionary=list(_LABELS))
 
     @classmethod
     def read(cls, file: Path) -> HeldOut:
-        """What `write` kept."""
+        """Read what `write` wrote."""
         with pq.ParquetFile(file) as source:
             table = source.read(use_threads=False).combine_chunks()
         labels = {}
         for name in _LABELS:
             column = table[name].chunk(0)
             labels[name] = Coded(column.indices.to_numpy().astype(np.intp), column.dictionary.to_pylist())
-        numbers = [name for name in table.column_names if name not in ("time", *_LABELS)]
+        numbers = [name for name in table.column_names if name not in (TIME, *_LABELS)]
         columns = {name: table[name].to_numpy() for name in numbers}
-        return cls(table["time"].cast(pa.int64()).to_numpy(), **labels, columns=columns)
+        return cls(table[TIME].cast(pa.int64()).to_numpy(), **labels, columns=columns)
 
     def _table(self) -> pa.Table:
         labels = {name: getattr(self, name) for name in _LABELS}
@@ -111,4 +113,4 @@ class HeldOut:
             name: pa.DictionaryArray.from_arrays(label.codes.astype(np.int32), label.names)
             for name, label in labels.items()
         }
-        return pa.table({"time": pa.array(self.time).cast(pa.timestamp("ns", "UTC")), **coded, **self.columns})
+        return pa.table({TIME: pa.array(self.time).cast(pa.timestamp("ns", "UTC")), **coded, **self.columns})

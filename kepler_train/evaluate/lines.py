@@ -9,7 +9,10 @@ import numpy.typing as npt
 def rising_line(
     x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], *, intercept: bool = True
 ) -> tuple[float, float]:
-    """Start and slope of start + slope · x with the least squared error, both ≥ 0; without intercept it starts at 0."""
+    """Return start and slope of start + slope · x with the least squared error, both ≥ 0.
+
+    Without intercept it starts at 0.
+    """
     middle = float(x.mean()) if intercept else 0.0
     level = float(y.mean()) if intercept else 0.0
     spread = float((x - middle) @ (x - middle))

@@ -23,7 +23,7 @@ from kepler_train.arrays import Positions
 from kepler_train.extract.row_times import RowTimes
 from kepler_train.samples.schedule import IDLE
 
-# RowTimes between training rows and held-out rows: what a meter or a fan still remembers, and more than any lag.
+# Windows between training rows and held-out rows: what a meter or a fan still remembers, and more than any lag.
 GAP = 4
 # The share of the rows of a node, the first ones, that forward in time learns from.
 FORWARD = 0.7
@@ -48,26 +48,26 @@ class Split:
 
 
 def all_splits(frame: pd.DataFrame, folds: int, seed: int, lags: int = 0) -> list[Split]:
-    """Every split of every protocol; what two protocols cut alike is one split, to be fitted once."""
-    found: dict[tuple[bytes, bytes], Split] = {}
+    """Return every split of every protocol; what two protocols cut alike is one split, to be fitted once."""
+    by_rows: dict[tuple[bytes, bytes], Split] = {}
     gap, windows = gap_of(len(frame), folds, lags), RowTimes.of(frame)
     for protocol in Protocol:
         for inside, outside in splits(protocol, windows, folds, seed, gap):
             key = inside.tobytes(), outside.tobytes()
-            before = found[key].protocols if key in found else ()
-            found[key] = Split((*before, protocol), inside, outside)
-    return list(found.values())
+            before = by_rows[key].protocols if key in by_rows else ()
+            by_rows[key] = Split((*before, protocol), inside, outside)
+    return list(by_rows.values())
 
 
 def gap_of(rows: int, folds: int, lags: int = 0) -> int:
-    """RowTimes of the gap: never fewer than the lags that a model looks back, and at most half a block."""
+    """Return the windows of the gap: never fewer than the lags of a model, and else at most half a block."""
     return max(lags, min(GAP, rows // (2 * folds)))
 
 
 def splits(
     protocol: Protocol, windows: RowTimes, folds: int, seed: int, gap: int
 ) -> Iterator[tuple[Positions, Positions]]:
-    """Pairs of training rows and held-out rows, by position."""
+    """Yield pairs of training rows and held-out rows, by position."""
     for outside in _held_out(protocol, windows, folds, seed):
         inside = np.ones(len(windows.times), dtype=bool)
         inside[outside] = False

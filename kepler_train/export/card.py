@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -16,46 +15,46 @@ from kepler_train.evaluate.protocols import FORWARD, Protocol
 from kepler_train.export.pictures.held_out import draw_held_out
 from kepler_train.export.standings import of_component
 from kepler_train.models.hull import Hull
+from kepler_train.models.metadata import ErrorFigures, ModelMetadata, TrivialFigures
 
 CARD, PICTURE = "model_card.md", "held_out.svg"
 
 
-def write_card(folder: Path, metadata: Mapping[str, Any], held_out: HeldOut) -> None:
+def write_card(folder: Path, metadata: ModelMetadata, held_out: HeldOut) -> None:
     """Write the card of a model, with a picture of its held-out rows, from its complete metadata."""
-    protocols = [protocol for protocol in Protocol if protocol in metadata["figures"]]
+    protocols = [protocol for protocol in Protocol if protocol in metadata.figures]
     farthest = Protocol.WORKLOAD if Protocol.WORKLOAD in protocols else Protocol.BLOCKED
     content = _environment().get_template(CARD).render(
         about=metadata,
-        figures=metadata["figures"],
+        figures=metadata.figures,
         lines=list(_lines(metadata)),
         protocols=protocols,
         farthest=farthest,
-        ranges=ranges(metadata.get("hull", {})),
+        ranges=ranges(metadata.hull),
         forward=round(100 * (1 - FORWARD)),
         files=sorted(file.name for file in folder.iterdir()),
         picture=PICTURE,
         version=__version__,
     )  # fmt: skip
     (folder / CARD).write_text(content, encoding="utf-8")
-    key = (metadata[name] for name in ("energy_source", "output_type", "feature_group", "trainer"))
-    draw_held_out({"/".join(key): held_out}, folder / PICTURE)
+    draw_held_out({metadata.key: held_out}, folder / PICTURE)
 
 
-def _lines(metadata: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
-    """Every component with its figures by protocol, and after it the trivial models of it in italics."""
-    for component in metadata["figures"][Protocol.BLOCKED]:
-        yield component, of_component(component, metadata["figures"])
-        for name, figures in metadata.get("trivial", {}).items():
+def _lines(metadata: ModelMetadata) -> Iterator[tuple[str, Mapping[str, ErrorFigures] | Mapping[str, TrivialFigures]]]:
+    """Yield every component with its figures by protocol, and after it its trivial models in italics."""
+    for component in metadata.figures[Protocol.BLOCKED]:
+        yield component, of_component(component, metadata.figures)
+        for name, figures in metadata.trivial.items():
             yield f"*{component}: {title(name, metadata, [component])}*", of_component(component, figures)
 
 
-def ranges(hulls: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """The smallest and the largest value (1/s) of each feature among the training rows."""
-    found = {}
+def ranges(hulls: Mapping[str, Mapping[str, object]]) -> dict[str, tuple[float, float]]:
+    """Return the smallest and the largest value (1/s) of each feature among the training rows."""
+    limits = {}
     for hull in map(Hull.read, hulls.values()):
         for number, feature in enumerate(hull.features):
-            found[feature] = (hull.low[number] * hull.scale[number], hull.high[number] * hull.scale[number])
-    return found
+            limits[feature] = (hull.low[number] * hull.scale[number], hull.high[number] * hull.scale[number])
+    return limits
 
 
 @cache
@@ -71,17 +70,17 @@ def _figure(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:z,.{digits}f}"  # z: no -0.00
 
 
-def _error(figures: Mapping[str, Any]) -> str:
-    """The mean error (W), and its share of measured power where there is one."""
-    share = "" if figures["mape"] is None else f" ({_figure(figures['mape'], 1)} %)"
-    return f"{_figure(figures['mae'])}{share}"
+def _error(figures: ErrorFigures | TrivialFigures) -> str:
+    """Return the mean error (W), and its share of measured power where there is one."""
+    share = "" if figures.mape is None else f" ({_figure(figures.mape, 1)} %)"
+    return f"{_figure(figures.mae)}{share}"
 
 
-def _energy(figures: Mapping[str, Any]) -> str:
-    """The workload whose energy is farthest off, and by how much."""
-    off = figures["energy_error"]
+def _energy(figures: ErrorFigures | TrivialFigures) -> str:
+    """Return the workload whose energy is farthest off, and by how much."""
+    off = figures.energy_error
     if off is None:
         return "–"
     size = _figure(abs(off), 1)
     way = "" if float(size.replace(",", "")) == 0 else " too high" if off > 0 else " too low"
-    return f"{figures['energy_worst_workload']}: {size} %{way}"
+    return f"{figures.energy_worst_workload}: {size} %{way}"

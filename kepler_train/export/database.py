@@ -17,7 +17,7 @@ from kepler_train.models.files import METADATA
 
 
 def is_pipeline(folder: Path) -> bool:
-    """Whether a folder is a pipeline's: its metadata carry its own name."""
+    """Tell whether a folder is a pipeline's: its metadata carry its own name."""
     try:
         return bool(json.loads((folder / METADATA).read_text(encoding="utf-8"))["name"] == folder.name)
     except (OSError, ValueError, KeyError, TypeError):
@@ -27,7 +27,7 @@ def is_pipeline(folder: Path) -> bool:
 def copy_pipeline(
     pipeline: Path, out: Path, publisher: str, collected: datetime | None, archives: bool, pickles: bool = False
 ) -> int:
-    """Copy a pipeline to the folder `out`; answers the number of models.
+    """Copy a pipeline to the folder `out`; return the number of models.
 
     With `pickles` its models have what clients of kepler-model-server 0.7 load.
     """
@@ -52,14 +52,13 @@ def copy_pipeline(
 
 
 def held_out_errors(pipeline: Path) -> pd.DataFrame:
-    """The held-out error of every model of a pipeline: `model`, `component`, `protocol` and `mae` (W)."""
+    """Return the held-out error of every model of a pipeline: `model`, `component`, `protocol` and `mae` (W)."""
     rows = []
     for file in sorted(pipeline.glob(f"*/*/*/*/{METADATA}")):
         metadata = read_metadata(file.parent)
-        model = f"{'/'.join(file.parts[-5:-2])}/{metadata['trainer']}"
-        for protocol, components in metadata["figures"].items():
+        for protocol, components in metadata.figures.items():
             rows += [
-                {"model": model, "component": component, "protocol": protocol, "mae": figures["mae"]}
+                {"model": str(metadata.key), "component": component, "protocol": protocol, "mae": figures.mae}
                 for component, figures in components.items()
             ]
     if not rows:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from kepler_train import __version__
-from kepler_train.evaluate.judged import HeldOut
-from kepler_train.evaluate.protocols import Protocol
+from kepler_train.evaluate.evaluation import Evaluation
+from kepler_train.evaluate.judged import HELD_OUT, MODEL, HeldOut
 from kepler_train.events import warn
+from kepler_train.export.arguments import ARGUMENTS
 from kepler_train.export.card import CARD, PICTURE, write_card
 from kepler_train.export.error_tables import error_report, error_tables
-from kepler_train.export.overview import ARGUMENTS
-from kepler_train.export.standings import Evaluation
 from kepler_train.machine.node_attributes import NodeAttributes
+from kepler_train.model_key import ModelKey
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, WEIGHTS, write_json
@@ -28,24 +28,20 @@ from kepler_train.spec import RunSpec
 NODE_TYPES = "node_type_index.json"
 
 
-def export_model(
-    model: Path, held_out: HeldOut, home: Path, part: str, verdict: Mapping[str, Any], *, pickles: bool = False
-) -> None:
+def export_model(trained: Path, home: Path, key: ModelKey, evaluation: Evaluation, *, pickles: bool = False) -> None:
     """Copy a model to `<source>/<output type>/<group>/<model name>/` with complete metadata, card, zip and weights.
 
-    With `pickles` it also has what clients of kepler-model-server 0.7 load.
+    `trained` is what the train step left. With `pickles` it also has what clients of kepler-model-server 0.7 load.
     """
-    metadata = read_metadata(model)
-    place = home.joinpath(*part.split("/")[:3])
-    folder = place / metadata["model_name"]
+    model, verdict, place = trained / MODEL, evaluation.models[key], home / str(key.family)
+    trivial = evaluation.trivial(key.family)
+    metadata = read_metadata(model).judged(verdict.mae, verdict.mape, verdict.figures, trivial=trivial)
+    folder = place / metadata.model_name
     shutil.copytree(model, folder, copy_function=shutil.copyfile)  # whose they were is of no interest
-    metadata |= {name: verdict[name] for name in ("mae", "mape", "figures", "trivial") if name in verdict}
-    for component, figures in verdict["figures"][Protocol.BLOCKED].items():
-        metadata |= {f"{component}_mae": figures["mae"], f"{component}_mape": figures["mape"]}
-    write_json(folder / METADATA, metadata)
-    write_card(folder, metadata, held_out)
+    write_json(folder / METADATA, metadata.content())
+    write_card(folder, metadata, HeldOut.read(trained / HELD_OUT))
     if (folder / WEIGHTS).exists():
-        shutil.copyfile(folder / WEIGHTS, place / f"{metadata['model_name']}.json")
+        shutil.copyfile(folder / WEIGHTS, place / f"{metadata.model_name}.json")
     write_sums(folder, changed=(METADATA, CARD, PICTURE))
     if pickles:
         pickle_model(folder)
@@ -80,8 +76,7 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, evaluation: Evalua
     (home / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
     (home / ARGUMENTS).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     _write_node_type(home, spec)
-    passing = {part: verdict for part, verdict in evaluation["models"].items() if verdict["passes"]}
-    tables = error_tables(passing, spec.node_type)
+    tables = error_tables(evaluation, spec.node_type)
     for name, rows in tables.items():
         with (home / f"{name}_model_metadata.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(rows[0]))
@@ -101,7 +96,7 @@ def complete_arguments(home: Path, more: Mapping[str, Any]) -> None:
 def _write_node_type(home: Path, spec: RunSpec) -> None:
     """Write the node type of the models with the machine they were trained on, where it is known."""
     model = next(home.glob(f"*/*/*/*/{METADATA}"), None)
-    machine = NodeAttributes.model_validate(read_metadata(model.parent)["machine_spec"] if model else {})
+    machine = NodeAttributes.model_validate(read_metadata(model.parent).machine_spec if model else {})
     if len(machine.unknown()) < len(machine.attributes()):
         members = [spec.machine_id] if spec.machine_id else []
         write_json(home / NODE_TYPES, {str(spec.node_type): {"attrs": machine.attributes(), "members": members}})

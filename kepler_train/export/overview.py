@@ -1,4 +1,4 @@
-"""A pipeline in short, for who looks for one among many: a row of a list, and a page."""
+"""A pipeline in short, for readers who look for one among many: a row of a list, and a page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kepler_train.export.arguments import ARGUMENTS, TrainArguments
 from kepler_train.export.pictures import TablePictures
+from kepler_train.model_key import Family, error_table, table_name
 from kepler_train.models.files import DETAILS, METADATA
 
 COLUMNS = ["pipeline", "machine", "best models, error in blocks of time", "collected", "updated", "publisher", "report"]
-ARGUMENTS = "train_arguments.json"
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,12 @@ class BestModel:
     @property
     def table(self) -> str:
         """What files on this source and output type begin with."""
-        return f"{self.source}_{self.output_type}"
+        return table_name(self.source, self.output_type)
+
+    @property
+    def folder(self) -> str:
+        """The folder of the model below that of its pipeline."""
+        return f"{Family(self.source, self.output_type, self.group)}/{self.name}"
 
     @property
     def error(self) -> str:
@@ -49,25 +55,25 @@ class Overview:
     name: str
     home: str
     metadata: Mapping[str, Any]
-    arguments: Mapping[str, Any]
+    arguments: TrainArguments
     best: list[BestModel]
     workloads: list[str]
 
     @property
     def machine(self) -> str:
         """The machine, and the node type that the models are for."""
-        return f"{self.arguments.get('machine_id') or 'unnamed'}, node type {self.arguments.get('node_type', 0)}"
+        return f"{self.arguments.machine_id or 'unnamed'}, node type {self.arguments.node_type}"
 
     def row(self, page: str) -> str:
-        """The row of the list, with a link to the page."""
-        best = [_plain(f"{one.output_type} of {one.source}: {one.error}") for one in self.best]
+        """Return the row of the list, with a link to the page."""
+        best = [_plain(f"{model.output_type} of {model.source}: {model.error}") for model in self.best]
         times = [_minute(self.metadata.get(name)) for name in ("collect_time", "last_update_time")]
         plain = [_plain(text) for text in (*times, self.metadata.get("publisher") or "–")]
-        report = f"[{sum(one.models for one in self.best)} models]({self.home}/README.md)"
+        report = f"[{sum(model.models for model in self.best)} models]({self.home}/README.md)"
         return f"| {' | '.join([f'[{self.name}]({page})', _plain(self.machine), '<br>'.join(best), *plain, report])} |"
 
     def page(self, up: str) -> str:
-        """The page on the pipeline; `up` leads from it to where `home` is."""
+        """Return the page on the pipeline; `up` leads from it to where `home` is."""
         environment = Environment(  # noqa: S701  # Markdown, not HTML
             loader=PackageLoader("kepler_train.export"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
@@ -78,16 +84,17 @@ class Overview:
 
 
 def read_overview(read: Callable[[str], bytes | None], name: str, home: str) -> Overview | None:
-    """The overview of the pipeline below `home`, whose files are found by `read`; None where one cannot be made."""
+    """Return the overview of the pipeline below `home`, whose files `read` finds; None where one cannot be made."""
     try:
-        metadata, arguments = (json.loads(read(f"{home}/{file}") or b"") for file in (METADATA, ARGUMENTS))
+        metadata = json.loads(read(f"{home}/{METADATA}") or b"")
+        arguments = TrainArguments.model_validate_json(read(f"{home}/{ARGUMENTS}") or b"")
         best = [
-            found
-            for source in arguments["energy_sources"]
-            for output_type in arguments["output_types"]
-            if (found := _best(read(f"{home}/{source}_{output_type}_model_metadata.csv"), source, output_type))
+            model
+            for source in arguments.energy_sources
+            for output_type in arguments.output_types
+            if (model := _best(read(f"{home}/{error_table(source, output_type)}"), source, output_type))
         ]
-        first = f"{home}/{best[0].source}/{best[0].output_type}/{best[0].group}/{best[0].name}"
+        first = f"{home}/{best[0].folder}"
         learnt = [json.loads(read(f"{first}/{file}") or b"{}") for file in (METADATA, DETAILS)]
         workloads = [str(name) for about in learnt for name in about.get("workloads", {})]
         return Overview(name, home, dict(metadata), arguments, best, workloads)
@@ -96,7 +103,7 @@ def read_overview(read: Callable[[str], bytes | None], name: str, home: str) -> 
 
 
 def _best(table: bytes | None, source: str, output_type: str) -> BestModel | None:
-    """The first row of a table of models, which is the best."""
+    """Return the first row of a table of models, which is the best."""
     rows = list(csv.DictReader((table or b"").decode("utf-8").splitlines()))
     if not rows:
         return None
@@ -105,10 +112,10 @@ def _best(table: bytes | None, source: str, output_type: str) -> BestModel | Non
 
 
 def _minute(moment: str | None) -> str:
-    """A time as people read it."""
+    """Return a time as people read it."""
     return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC" if moment else "–"
 
 
 def _plain(text: object) -> str:
-    """A text that is neither markup nor the end of a cell or a comment, whatever is in it."""
+    """Return a text that is neither markup nor the end of a cell or a comment, whatever is in it."""
     return escape(" ".join(str(text).split()), quote=False).replace("|", r"\|")

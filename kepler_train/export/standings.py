@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from kepler_train.evaluate.baselines import title
+from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.protocols import Protocol
+from kepler_train.model_key import ModelKey, table_name
+from kepler_train.models.metadata import ErrorFigures, Interval
 
-Evaluation = Mapping[str, Any]
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,8 @@ class Standing:
 
     groups: tuple[str, ...]
     trainer: str
-    figures: Mapping[str, Mapping[str, Any]]
-    interval: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, ErrorFigures]
+    interval: Interval | None = None
     trivial: bool = False
     passes: bool = True
 
@@ -32,7 +35,7 @@ class Standing:
         return self.groups[0]
 
     @property
-    def farthest(self) -> Mapping[str, Any]:
+    def farthest(self) -> ErrorFigures:
         """The figures under loads that were never seen; of blocks of time where there is no such load."""
         return self.figures.get(Protocol.WORKLOAD) or self.figures[Protocol.BLOCKED]
 
@@ -54,78 +57,68 @@ class Table:
     @property
     def name(self) -> str:
         """What files on this source and output type begin with."""
-        return f"{self.source}_{self.output_type}"
+        return table_name(self.source, self.output_type)
 
     def first(self, count: int) -> list[Standing]:
-        """So many trained models, and the trivial ones where they stand."""
+        """Return the first `count` trained models, and the trivial ones where they stand."""
         shown = [row for row in self.rows if not row.trivial][:count]
         return [row for row in self.rows if row.trivial or any(row is other for other in shown)]
 
     def others(self, count: int) -> list[Standing]:
-        """The trained models after those."""
+        """Return the trained models after the first `count`."""
         return [row for row in self.rows if not row.trivial][count:]
 
 
 def tables(evaluation: Evaluation) -> list[Table]:
-    """A table for every source, output type and component that some model predicts."""
-    found: dict[tuple[str, str, str], list[Standing]] = {}
-    for part, verdict in evaluation["models"].items():
-        source, output_type, group, trainer = part.split("/")
-        for component in verdict["figures"][Protocol.BLOCKED]:
-            interval = verdict["training"].get("interval", {}).get(component, {})
-            row = Standing(
-                (group,), trainer, of_component(component, verdict["figures"]), interval, passes=verdict["passes"]
-            )
-            found.setdefault((source, output_type, component), []).append(row)
-    for family, trivial in evaluation["baselines"].items():
-        source, output_type, group = family.split("/")
-        for name, figures in trivial.items():
-            for component in figures[Protocol.BLOCKED]:
-                label = title(name, about_family(evaluation, family), [component])
-                row = Standing((group,), label, of_component(component, figures), trivial=True)
-                _add_once(found[source, output_type, component], row)
-    ordered = {key: sorted(rows, key=lambda row: float(row.farthest["mae"])) for key, rows in found.items()}
-    return [Table(*key, rows) for key, rows in ordered.items()]
+    """Return a table for every source, output type and component that some model predicts."""
+    standings: dict[tuple[str, str, str], list[Standing]] = {}
+    for key, verdict in evaluation.models.items():
+        for component in verdict.figures[Protocol.BLOCKED]:
+            figures, interval = of_component(component, verdict.figures), verdict.training.interval.get(component)
+            row = Standing((key.group,), key.trainer, figures, interval, passes=verdict.passes)
+            standings.setdefault((key.source, key.output_type, component), []).append(row)
+    for family, trivial in evaluation.baselines.items():
+        for name, by_protocol in trivial.items():
+            for component in by_protocol[Protocol.BLOCKED]:
+                label = title(name, evaluation.training_of(family), [component])
+                row = Standing((family.group,), label, of_component(component, by_protocol), trivial=True)
+                _add_once(standings[family.source, family.output_type, component], row)
+    return [Table(*key, sorted(rows, key=lambda row: row.farthest.mae)) for key, rows in standings.items()]
 
 
-def ranked_parts(evaluation: Evaluation) -> list[str]:
-    """All models, those that pass first, by the error of their worst component under unseen load, or in blocks."""
-    models = evaluation["models"]
+def ranked_models(evaluation: Evaluation) -> list[ModelKey]:
+    """Return all models, those that pass first, by the error of their worst component under unseen load, or in blocks.
 
-    def error(part: str) -> float:
-        figures = models[part]["figures"]
-        return max(float(own["mae"]) for own in (figures.get(Protocol.WORKLOAD) or figures[Protocol.BLOCKED]).values())
+    Models of the same error come in the order of their names.
+    """
 
-    return sorted(models, key=lambda part: (not models[part]["passes"], error(part), part))
+    def error(key: ModelKey) -> float:
+        figures = evaluation.models[key].figures
+        return max(errors.mae for errors in (figures.get(Protocol.WORKLOAD) or figures[Protocol.BLOCKED]).values())
+
+    return sorted(evaluation.models, key=lambda key: (not evaluation.models[key].passes, error(key), key))
 
 
-def best_parts(evaluation: Evaluation) -> list[str]:
-    """The first model of each source and output type."""
-    best: dict[tuple[str, ...], str] = {}
-    for part in ranked_parts(evaluation):
-        best.setdefault(tuple(part.split("/")[:2]), part)
+def best_models(evaluation: Evaluation) -> list[ModelKey]:
+    """Return the first model of each source and output type."""
+    best: dict[str, ModelKey] = {}
+    for key in ranked_models(evaluation):
+        best.setdefault(key.table, key)
     return sorted(best.values())
 
 
-def of_component(component: str, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of one component by protocol."""
+def of_component(component: str, figures: Mapping[str, Mapping[str, F]]) -> dict[str, F]:
+    """Return the figures of one component by protocol."""
     return {protocol: by_component[component] for protocol, by_component in figures.items()}
 
 
-def about_family(evaluation: Evaluation, family: str) -> Mapping[str, Any]:
-    """What is known of the training of a source, output type and group, by the first of its models."""
-    of_family = (verdict for part, verdict in evaluation["models"].items() if part.startswith(f"{family}/"))
-    about: Mapping[str, Any] = next(of_family)["training"]
-    return about
-
-
 def in_groups(groups: Collection[str], every: Collection[str]) -> str:
-    """Groups as a cell of a table that has models of `every` group."""
+    """Return groups as a cell of a table that has models of `every` group."""
     return "all" if len(groups) > 1 and set(groups) >= set(every) else ", ".join(groups)
 
 
 def _add_once(rows: list[Standing], row: Standing) -> None:
-    """A trivial model is mostly the same for all groups, and then stands there once."""
+    """Add a trivial model, or its groups to the row of the same one: it is mostly the same for all groups."""
     for number, other in enumerate(rows):
         if other.trivial and (other.trainer, other.figures) == (row.trainer, row.figures):
             rows[number] = replace(other, groups=(*other.groups, *row.groups))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from kepler_train.errors import DataError
@@ -10,7 +9,7 @@ from kepler_train.extract.write_frames import extract_samples
 from kepler_train.machine.by_node import ANY_NODE, read_machines, write_machines
 from kepler_train.samples.schedule import run_schedule
 from kepler_train.spec import RunSpec
-from kepler_train.validate.judging import VERDICT
+from kepler_train.validate.outcome import VERDICT, Verdict
 from kepler_train.workspace import Figures, Inputs, name_of
 
 
@@ -28,7 +27,5 @@ def extract(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
 
 def _check_usable(node: str, verdict: Path) -> None:
     """Refuse a node from which nothing can be learnt: the others go on without it."""
-    health = json.loads(verdict.read_text(encoding="utf-8"))["health"]
-    unusable = health[node]["unusable"] if node in health else ""
-    if unusable:
-        raise DataError(f"{unusable[0].upper()}{unusable[1:]}.")
+    if sentence := Verdict.read(verdict).unusable(node):
+        raise DataError(sentence)

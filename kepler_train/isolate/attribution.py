@@ -23,9 +23,10 @@ import pandas as pd
 
 from kepler_train.arrays import Floats, Positions
 from kepler_train.catalog import FeatureGroup
+from kepler_train.catalog.methods import ATTRIBUTION_RULES
 from kepler_train.errors import UserError, unknown_name
 
-RULES = ("main-feature", "proportional")
+RULES = ATTRIBUTION_RULES
 UNATTRIBUTED = "unattributed"
 # Below this, a sum of weighted work is one of rounding errors: dividing by it does not give shares.
 _NO_WORK = 1e-280
@@ -54,19 +55,19 @@ class Shares:
         return self.work > _NO_WORK
 
     def of(self, rows: Positions, features: Mapping[str, Floats]) -> Floats:
-        """Power (W) of containers, given their window and their features."""
-        own = np.zeros(len(rows))
+        """Return the power (W) of containers, given their window and their features."""
+        work = np.zeros(len(rows))
         for place, name in enumerate(self.features):
-            own += features[name] * self.weights[self.node_of[rows], place]
-        share = np.divide(own, self.work[rows], out=np.zeros(len(rows)), where=self.has_work[rows])
+            work += features[name] * self.weights[self.node_of[rows], place]
+        share = np.divide(work, self.work[rows], out=np.zeros(len(rows)), where=self.has_work[rows])
         return np.asarray(share * self.watts[rows])
 
     def left(self) -> Floats:
-        """The power (W) of each window that belongs to nobody."""
+        """Return the power (W) of each window that belongs to nobody."""
         return np.where(self.has_work, 0.0, self.watts)
 
     def as_weights(self) -> dict[str, dict[str, float]]:
-        """The weights by node and feature."""
+        """Return the weights by node and feature."""
         return {
             node: dict(zip(self.features, map(float, row), strict=True))
             for node, row in zip(self.nodes, self.weights, strict=True)
@@ -76,15 +77,15 @@ class Shares:
 def shares(
     rule: str, group: FeatureGroup, component: str, node: pd.Series[str], work: Mapping[str, Floats], watts: Floats
 ) -> Shares:
-    """How to share one power column; `work` are the features that add up over containers, by window."""
+    """Return how to share one power column; `work` are the features that add up over containers, by window."""
     check_rule(rule)
     features = list(work)
     X = np.column_stack([work[name] for name in features]) if features else np.zeros((len(watts), 0))
     node_of, nodes = pd.factorize(node, sort=True)
     weights = np.zeros((len(nodes), len(features)))
     for place in range(len(nodes)):
-        own = node_of == place
-        weights[place] = rule_weights(rule, group, component, features, X[own], watts[own])
+        windows = node_of == place
+        weights[place] = rule_weights(rule, group, component, features, X[windows], watts[windows])
     return Shares(
         features,
         weights,
@@ -98,7 +99,7 @@ def shares(
 def rule_weights(
     rule: str, group: FeatureGroup, component: str, features: list[str], X: Floats, watts: Floats
 ) -> Floats:
-    """The weight of each feature by a rule, from windows with these features and this dynamic power (W)."""
+    """Return the weight of each feature by a rule, from windows with these features and this dynamic power (W)."""
     return _main_feature(group, component, features) if rule == "main-feature" else _non_negative(X, watts)
 
 
@@ -110,7 +111,7 @@ def _main_feature(group: FeatureGroup, component: str, features: list[str]) -> F
 
 
 def _non_negative(X: Floats, watts: Floats) -> Floats:
-    """Non-negative least squares (Lawson and Hanson 1974) on features scaled by their largest value."""
+    """Return weights by non-negative least squares (Lawson and Hanson 1974), on features scaled by their largest."""
     from scipy.optimize import nnls
 
     largest = X.max(axis=0, initial=0.0)
@@ -119,6 +120,6 @@ def _non_negative(X: Floats, watts: Floats) -> Floats:
     if len(used) and watts.max(initial=0.0) > 0:
         # ‖A·w − D‖² = ‖R·w − Qᵀ·D‖² + constant with A = QR: the search runs on a few rows, not on all windows.
         orthogonal, triangular = np.linalg.qr(X[:, used] / largest[used])
-        found, _ = nnls(triangular, orthogonal.T @ (watts / watts.max()))
-        weights[used] = found / largest[used]
+        scaled, _ = nnls(triangular, orthogonal.T @ (watts / watts.max()))
+        weights[used] = scaled / largest[used]
     return weights / weights.max() if weights.max(initial=0.0) > 0 else weights

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from kepler_train.columns import NODE
 from kepler_train.isolate.clipping import Removed, clipping_warnings
 from kepler_train.isolate.isolation import Isolated
 
@@ -37,11 +38,11 @@ class Isolation(BaseModel):
     groups: dict[str, GroupOutcome] = {}
 
     def warnings(self) -> list[str]:
-        """Sentences that a reader of the models should know, each once."""
+        """Return sentences that a reader of the models should know, each once."""
         return list(dict.fromkeys(text for group in self.groups.values() for text in clipping_warnings(group.removed)))
 
     def clipped(self) -> dict[str, int]:
-        """Rows set to 0 W by power column, over all nodes; of several feature groups the most."""
+        """Return the rows set to 0 W by power column, over all nodes; of several feature groups the most."""
         most: dict[str, int] = {}
         for group in self.groups.values():
             for column in {name for columns in group.removed.values() for name in columns}:
@@ -50,18 +51,19 @@ class Isolation(BaseModel):
         return dict(sorted(most.items()))
 
     def unattributed_share(self) -> float:
-        """The largest share of the dynamic energy of a node and column that belongs to no container, 0 to 1."""
+        """Return the largest share of the dynamic energy of a node and column that belongs to no container, 0 to 1."""
         nodes = (columns for group in self.groups.values() for columns in group.unattributed.values())
         return max((share for columns in nodes for share in columns.values()), default=0.0)
 
 
-def outcome_of(one: Isolated) -> GroupOutcome:
-    """The figures of one feature group."""
-    unattributed: dict[str, dict[str, float]] = {name: {} for name in one.removed}
-    for column, own in one.shares.items():
-        energy = pd.DataFrame({"left": own.left(), "all": own.watts}).groupby(one.node["node"].to_numpy()).sum()
+def outcome_of(isolated: Isolated) -> GroupOutcome:
+    """Return the figures of one feature group."""
+    unattributed: dict[str, dict[str, float]] = {name: {} for name in isolated.removed}
+    for column, shares in isolated.shares.items():
+        watts = pd.DataFrame({"left": shares.left(), "all": shares.watts})
+        energy = watts.groupby(isolated.node[NODE].to_numpy()).sum()
         for name, row in energy.iterrows():
             unattributed[str(name)][column] = float(row["left"] / row["all"]) if row["all"] > 0 else 0.0
-    by_column = {column: own.as_weights() for column, own in one.shares.items()}
-    weights = {name: {column: found[name] for column, found in by_column.items()} for name in one.removed}
-    return GroupOutcome(removed=one.removed, weights=weights, unattributed=unattributed)
+    by_column = {column: shares.as_weights() for column, shares in isolated.shares.items()}
+    weights = {name: {column: of_node[name] for column, of_node in by_column.items()} for name in isolated.removed}
+    return GroupOutcome(removed=isolated.removed, weights=weights, unattributed=unattributed)

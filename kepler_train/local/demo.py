@@ -6,7 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kepler_train import __version__
 from kepler_train.errors import KeplerTrainError, UserError
@@ -14,7 +14,11 @@ from kepler_train.events import blank, say
 from kepler_train.local.follow import failed_tasks, follow_run
 from kepler_train.local.stack import RunningStack, Stack, find
 from kepler_train.local.state import Settings, home_folder
+from kepler_train.records import read_record
 from kepler_train.workspace import Run, open_store
+
+if TYPE_CHECKING:
+    from kepler_train.evaluate.evaluation import Evaluation
 
 DAG = "train_rapl-sysfs_BPFOnly"
 _PROTOCOLS = ("shuffled", "blocked", "leave-one-workload-out", "forward")
@@ -47,7 +51,7 @@ def demo(home: Path | None, stay: bool) -> None:
 
 
 def lay_down_history(folder: Path) -> Path:
-    """Two days of one simulated node under a stress schedule, made once by each version, as OpenMetrics text."""
+    """Write two days of one simulated node under stress as OpenMetrics text, once for each version; return the file."""
     history, made_by = folder / "history.om", folder / "made-by"
     if made_by.exists() and made_by.read_text(encoding="utf-8") == __version__:
         say(f"Taking the simulated node's history in {folder}")
@@ -69,7 +73,7 @@ def lay_down_history(folder: Path) -> Path:
 
 
 def _stack(folder: Path, history: Path) -> tuple[RunningStack, bool]:
-    """The stack that is up in this home, or a new one, and whether it is ours to stop."""
+    """Return the stack that is up in this home, or a new one, and whether it is ours to stop."""
     if (running := find(folder)) is not None:
         say(f"Using the stack that is up in {folder}.")
         return running, False
@@ -104,10 +108,12 @@ def _run(running: RunningStack, history: Path) -> None:
 
 
 def _show_models(running: RunningStack, run_id: str, history: Path) -> None:
+    from kepler_train.evaluate.evaluation import EVALUATION, Evaluation
+
     workspace = running.state.settings.workspace or str(running.home / "workspace")
     run = Run.named(open_store(workspace), f"{DAG}/{run_id}")
-    evaluation = _json(run, "evaluate", "evaluation.json")
-    published = _json(run, "publish", "published.json")
+    evaluation = read_record(Evaluation, _stored(run, "evaluate", EVALUATION), EVALUATION)
+    published = json.loads(_stored(run, "publish", "published.json"))
     floor = noise_floor(history.with_name("truth.parquet"))
     blank()
     say("Published models: mean absolute error in W, on rows the model had not seen")
@@ -130,22 +136,19 @@ def _show_models(running: RunningStack, run_id: str, history: Path) -> None:
     say(f"Airflow: {running.airflow_url}/dags/{DAG}/runs/{run_id}")
 
 
-def _rows(evaluation: dict[str, Any], floor: dict[str, float]) -> list[tuple[str, ...]]:
-    """A row per published model and component, best first."""
+def _rows(evaluation: Evaluation, floor: dict[str, float]) -> list[tuple[str, ...]]:
+    """Return a row per published model and component, the best first."""
     rows = []
-    for part, verdict in sorted(evaluation["models"].items(), key=lambda item: (item[0].split("/")[1], item[1]["mae"])):
-        if not verdict["passes"]:
-            continue
-        _, output_type, _, trainer = part.split("/")
-        figures = verdict["figures"]
+    for key, verdict in sorted(evaluation.passing.items(), key=lambda item: (item[0].output_type, item[1].mae)):
+        figures = verdict.figures
         for component in figures["blocked"]:
-            errors = [f"{figures[name][component]['mae']:.2f}" if name in figures else "–" for name in _PROTOCOLS]
-            rows.append((output_type, trainer, component, *errors, f"{floor[component]:.2f}"))
+            errors = [f"{figures[name][component].mae:.2f}" if name in figures else "–" for name in _PROTOCOLS]
+            rows.append((key.output_type, key.trainer, component, *errors, f"{floor[component]:.2f}"))
     return rows
 
 
 def noise_floor(truth: Path) -> dict[str, float]:
-    """The error (W) that the simulated meter's own noise leaves to a perfect model, by component."""
+    """Return the error (W) that the simulated meter's own noise leaves to a perfect model, by component."""
     import pyarrow.parquet as pq
 
     noise = json.loads(pq.read_schema(truth).metadata[b"kepler_train.noise"])
@@ -153,9 +156,9 @@ def noise_floor(truth: Path) -> dict[str, float]:
     return floor
 
 
-def _json(run: Run, step: str, name: str) -> dict[str, Any]:
+def _stored(run: Run, step: str, name: str) -> bytes:
+    """Return a file that a step of the run left."""
     content = run.store.read(f"{run.folder(step)}/{name}")
     if content is None:
         raise UserError(f"The run {run.name} has no {name} of the step {step}.")
-    found: dict[str, Any] = json.loads(content)
-    return found
+    return content

@@ -39,7 +39,7 @@ def write_archive(folder: Path, archive: Path) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """A model's folder, or what its zip holds in a folder that lasts as long as this."""
+    """Yield a model's folder, or what its zip holds in a temporary folder."""
     if path.is_dir():
         yield path
         return

@@ -26,47 +26,52 @@ from kepler_train.models.files import DETAILS, GRAPH, METADATA, WEIGHTS, read_js
 from kepler_train.models.fitted import Fitted
 from kepler_train.models.graphs import NoGraph
 from kepler_train.models.kinds import load_component
+from kepler_train.models.metadata import SCHEMA_VERSION, ModelMetadata, Parity, Training
 from kepler_train.models.parity import check_parity
 from kepler_train.models.power import PowerModel
 from kepler_train.models.sums import check_sums, write_sums
 from kepler_train.models.weights import weight_file
+from kepler_train.records import later_version, validated
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METADATA", "SCHEMA_VERSION", "WEIGHTS", "load_model", "read_metadata", "read_model", "save_model"]
-
-SCHEMA_VERSION = 3
+__all__ = ["METADATA", "WEIGHTS", "load_model", "read_metadata", "read_model", "save_model"]
 
 
-def save_model(model: PowerModel, folder: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
+def save_model(model: PowerModel, folder: Path, training: Training, rows: pd.DataFrame) -> None:
     """Write the folder, and keep of it what predicts on `rows` what the trained model predicts.
 
     A format that does not is removed and named in the metadata; without the model's own files nothing is kept.
     """
     folder.mkdir(parents=True)
     files, refused = _write_components(model, folder)
-    if weights := weight_file(model, metadata.get("machine_spec", {})):
+    if weights := weight_file(model, training.machine_spec):
         write_json(folder / WEIGHTS, weights)
-    own: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "model_name": model.name,
-        "trainer": model.trainer,
-        "model_class": model.model_class,
-        "model_file": f"{model.name}.json",
-        "features": model.features,
-        "fe_files": [],
-        "node_type": model.node_type,
-    }
-    _seal(folder, files, own)
+    _seal(folder, files, _metadata(model))
     parity = check_parity(model, folder, rows)
     refused |= parity.refused
     for name, reason in refused.items():
         (folder / name).unlink(missing_ok=True)
         warn(f"{model.name}: {name} is left out, because {reason}.")
-    own |= {"parity": {"rows": len(rows), "watts": parity.largest}, "refused_formats": refused}
+    compared = Parity(rows=len(rows), watts=parity.largest)
+    metadata = _metadata(model, parity=compared, refused_formats=refused, **dict(training.content()))
     kept = {component: _without(refused, entry) for component, entry in files.items()}
-    _seal(folder, kept, own | dict(metadata), changed=(own["model_file"], METADATA))
+    _seal(folder, kept, metadata, changed=(metadata.model_file, METADATA))
+
+
+def _metadata(model: PowerModel, **more: Any) -> ModelMetadata:
+    return ModelMetadata(
+        schema_version=SCHEMA_VERSION,
+        model_name=model.name,
+        trainer=model.trainer,
+        model_class=model.model_class,
+        model_file=f"{model.name}.json",
+        features=model.features,
+        fe_files=[],
+        node_type=model.node_type,
+        **more,
+    )
 
 
 def _without(refused: Mapping[str, str], entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,16 +79,16 @@ def _without(refused: Mapping[str, str], entry: Mapping[str, Any]) -> dict[str, 
 
 
 def _seal(
-    folder: Path, files: Mapping[str, Any], metadata: Mapping[str, Any], changed: Collection[str] | None = None
+    folder: Path, files: Mapping[str, Any], metadata: ModelMetadata, changed: Collection[str] | None = None
 ) -> None:
     """Write the list of the components' files and the metadata, and vouch for all files."""
-    write_json(folder / metadata["model_file"], files)
-    write_json(folder / METADATA, metadata)
+    write_json(folder / metadata.model_file, files)
+    write_json(folder / METADATA, metadata.content())
     write_sums(folder, changed)
 
 
 def _write_components(model: PowerModel, folder: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Write the files of every component; answers the list of them, and of which there is no graph and why."""
+    """Write the files of every component; return the list of them, and why a component has no graph."""
     files: dict[str, dict[str, Any]] = {}
     refused = {}
     for component, fitted in model.components.items():
@@ -111,19 +116,19 @@ def load_model(path: Path) -> PowerModel:
     return read_model(path)[0]
 
 
-def read_model(path: Path) -> tuple[PowerModel, dict[str, Any]]:
-    """A model's folder or zip with its metadata; a file that was changed since it was written is refused."""
+def read_model(path: Path) -> tuple[PowerModel, ModelMetadata]:
+    """Read a model's folder or zip with its metadata; refuse a file that was changed since it was written."""
     with opened(path) as folder:
         metadata = read_metadata(folder)
         vouched = check_sums(folder)
         try:
             components = {
                 component: _component(folder, entry, vouched)
-                for component, entry in read_json(_vouched(folder, metadata["model_file"], vouched)).items()
+                for component, entry in read_json(_vouched(folder, metadata.model_file, vouched)).items()
             }
             if not components:
                 raise KeyError("a component")
-            return PowerModel(metadata["trainer"], metadata["node_type"], components), metadata
+            return PowerModel(metadata.trainer, metadata.node_type, components), metadata
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path} is not a model: {error} is missing or wrong.") from None
 
@@ -141,8 +146,8 @@ def _vouched(folder: Path, name: str, vouched: set[str]) -> Path:
     return folder / name
 
 
-def read_metadata(folder: Path) -> dict[str, Any]:
-    """The metadata in a model's folder, in a form that this version knows."""
+def read_metadata(folder: Path) -> ModelMetadata:
+    """Read the metadata in a model's folder; refuse those of another version of the format, or of something else."""
     metadata = read_json(folder / METADATA)
     written = metadata.get("schema_version")
     if isinstance(written, str) and written.isdecimal():
@@ -152,13 +157,11 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     if not isinstance(written, int):
         raise UserError(f"{folder} is not the folder of a model: its {METADATA} names no version of the format.")
     if written > SCHEMA_VERSION:
-        raise UserError(
-            f"{folder} was written in version {written} of the format, and this kepler-train reads up to version"
-            f" {SCHEMA_VERSION}: update it."
-        )
+        raise later_version(str(folder), written, SCHEMA_VERSION)
     if written != SCHEMA_VERSION:
         raise UserError(
             f"{folder} was written in version {written} of the format, which this kepler-train no longer reads"
             f" (it reads version {SCHEMA_VERSION}): train the model again."
         )
-    return metadata | (read_json(folder / DETAILS) if metadata.pop("details", None) else {})
+    details = read_json(folder / DETAILS) if metadata.pop("details", None) else {}
+    return validated(ModelMetadata, metadata | details, f"The {METADATA} of {folder}")

@@ -23,7 +23,7 @@ def write_json(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """An object from a file of a model."""
+    """Read an object from a file of a model."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

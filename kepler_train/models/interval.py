@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from kepler_train.errors import UserError
 from kepler_train.models.component import Watts
+from kepler_train.models.metadata import Interval
 
 
-def apply_interval(interval: Mapping[str, Any], predicted: Watts) -> tuple[Watts, Watts]:
-    """The lower and upper end (W) that hold the measured power with the interval's `level` of probability.
-
-    `interval` is the entry of one component in a model's metadata: level, constant (W), share (of predicted power).
-    """
-    try:
-        half = float(interval["constant"]) + float(interval["share"]) * predicted
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"The interval of the model cannot be read: {error}.") from None
+def apply_interval(interval: Interval, predicted: Watts) -> tuple[Watts, Watts]:
+    """Return the lower and upper end (W) that hold the measured power with the interval's `level` of probability."""
+    half = interval.constant + interval.share * predicted
     return np.maximum(predicted - half, 0.0), predicted + half

@@ -26,22 +26,23 @@ _PROTOCOL = 2
 
 
 def add_pickles(folder: Path) -> str:
-    """Add the pickles of a model to its folder; answers why it has none where it cannot have them."""
+    """Add the pickles of a model to its folder; return why it cannot have them, or nothing."""
     model, metadata = load_model(folder), read_metadata(folder)
     strange = {type(fitted.model).__name__ for fitted in model.components.values() if not _readable(fitted.model)}
     if strange or model.model_class == "kepler-train":
         kinds = ", ".join(sorted(strange)) or "a mix of kinds"
         return f"clients of kepler-model-server have no such model without code of theirs or ours ({kinds})"
-    files = read_json(folder / metadata["model_file"])
+    files = read_json(folder / metadata.model_file)
     for component, fitted in model.components.items():
         if not isinstance(fitted.model, TreesModel):  # which they read as XGBoost's own JSON
             before, last = _steps(fitted.model)
             files[component]["fe_files"] = [_write(folder, component, *step) for step in before.items()]
             files[component]["model_file"] = _write(folder, component, component, last)
-    write_json(folder / metadata["model_file"], files)
-    details = {name: value for name, value in metadata.items() if _has_object(value)}
+    write_json(folder / metadata.model_file, files)
+    content = metadata.content()
+    details = {name: value for name, value in content.items() if _has_object(value)}
     write_json(folder / DETAILS, details)
-    flat = {name: value for name, value in metadata.items() if name not in details}
+    flat = {name: value for name, value in content.items() if name not in details}
     write_json(folder / METADATA, flat | {"details": DETAILS})
     write_sums(folder)
     return ""
@@ -52,7 +53,7 @@ def _readable(model: ComponentModel) -> bool:
 
 
 def _steps(model: ComponentModel) -> tuple[dict[str, Any], Any]:
-    """What transforms the features, by the name of its file, and what predicts, as objects of scikit-learn."""
+    """Return what transforms the features, by the name of its file, and what predicts, as objects of scikit-learn."""
     from sklearn.linear_model import LinearRegression
     from sklearn.preprocessing import MaxAbsScaler
 
@@ -69,7 +70,7 @@ def _steps(model: ComponentModel) -> tuple[dict[str, Any], Any]:
 
 
 def _write(folder: Path, component: str, name: str, part: Any) -> str:
-    """Write one object; answers the name of its file, which components share when theirs is the same."""
+    """Write one object; return the name of its file, which components share when theirs is the same."""
     # NumPy 1 does not know the name that NumPy 2 has for this module; both know the old one.
     content = pickle.dumps(part, _PROTOCOL).replace(b"cnumpy._core.", b"cnumpy.core.")
     file = folder / f"{name}.pkl"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kepler_train.errors import DataError, UserError
+from kepler_train.model_key import model_name
 from kepler_train.models.component import ModelClass, Vector, Watts
 from kepler_train.models.fitted import Fitted
 
@@ -28,7 +29,7 @@ class PowerModel:
     @property
     def name(self) -> str:
         """Return `<trainer>_<node type>`."""
-        return f"{self.trainer}_{self.node_type}"
+        return model_name(self.trainer, self.node_type)
 
     @property
     def features(self) -> list[str]:

@@ -15,14 +15,14 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")
 
 def write_sums(folder: Path, changed: Collection[str] | None = None) -> None:
     """Vouch for every file of a folder as it is now; those that did not change keep the sum that they have."""
-    known = {} if changed is None else {name: own for name, own in _sums(folder).items() if name not in changed}
+    known = {} if changed is None else {name: digest for name, digest in _sums(folder).items() if name not in changed}
     names = sorted(file.name for file in folder.iterdir() if file.name != SUMS)
     lines = [f"{known.get(name) or sha256_of(folder / name)}  {name}\n" for name in names]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
 def check_sums(folder: Path) -> set[str]:
-    """The names of the files that are vouched for; one that was changed since is refused."""
+    """Return the names of the files that are vouched for; refuse one that was changed since."""
     sums = _sums(folder)
     for name, expected in sums.items():
         file = folder / name
@@ -32,13 +32,13 @@ def check_sums(folder: Path) -> set[str]:
 
 
 def _sums(folder: Path) -> dict[str, str]:
-    """What every file must hold, by name."""
+    """Return the sum of every file, by name."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, UnicodeDecodeError):
         raise UserError(f"{folder} is not the folder of a model: {SUMS} is missing or unreadable.") from None
-    found = [_LINE.fullmatch(line) for line in lines]
-    sums = {match[2]: match[1] for match in found if match}
+    matches = [_LINE.fullmatch(line) for line in lines]
+    sums = {match[2]: match[1] for match in matches if match}
     if len(sums) < len(lines):
         raise UserError(f"{folder / SUMS} is not a list of check sums, each with the name of a file beside it.")
     return sums

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kepler_train.model_key import trainer_of
 from kepler_train.models.component import Watts
 from kepler_train.models.power import PowerModel
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def weight_file(model: PowerModel, machine_spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The content of the file; None when a component is of a kind that it has no form for.
+    """Return the content of the file; None when a component is of a kind that it has no form for.
 
     Without `model_name` Kepler takes a curve for a linear model, or panics.
     """
@@ -42,7 +43,7 @@ _CURVES: dict[str, Callable[..., Watts]] = {
 
 
 def read_booster(content: bytes) -> xgboost.Booster:
-    """The booster of XGBoost's JSON."""
+    """Return the booster of XGBoost's JSON."""
     import xgboost
 
     booster = xgboost.Booster({"nthread": 1})
@@ -56,7 +57,7 @@ def watts_of_weights(
     columns: Mapping[str, Watts],
     booster_of: Callable[[bytes], xgboost.Booster] = read_booster,
 ) -> Watts:
-    """Power (W) of every row by the rules of the readers of the file, not by the code that wrote it.
+    """Return the power (W) of every row by the rules of the readers of the file, not by the code that wrote it.
 
     A curve looks at the first of its features, other models than curves and trees are linear, and nothing is clipped
     (only the Python clients know trees, and clip at 0 W).
@@ -67,8 +68,8 @@ def watts_of_weights(
         booster = booster_of(base64.b64decode(entry["XGboost_Weights"], validate=True))
         rows = np.column_stack([columns[feature] for feature in numerical])
         return np.maximum(np.asarray(booster.inplace_predict(rows), dtype=np.float64), 0.0)
-    scaled = {feature: columns[feature] / own["scale"] for feature, own in numerical.items()}
-    curve = _CURVES.get(content["model_name"].rpartition("_")[0])
+    scaled = {feature: columns[feature] / variable["scale"] for feature, variable in numerical.items()}
+    curve = _CURVES.get(trainer_of(content["model_name"]))
     if curve is not None:
         return curve(next(iter(scaled.values())), *entry["CurveFit_Weights"])
     parts = [numerical[feature]["weight"] * values for feature, values in scaled.items()]

@@ -12,6 +12,7 @@ from kepler_train.errors import UserError
 from kepler_train.isolate.background import MODELS, PROFILE
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import PROFILES, parse_profile, profile_name
+from kepler_train.model_key import Family
 from kepler_train.models import load_model
 from kepler_train.models.files import METADATA
 from kepler_train.publish.fetch import fetch_models
@@ -38,18 +39,18 @@ def keep_models(spec: RunSpec, models: str, folder: Path) -> None:
     for group in spec.feature_groups:
         for source in spec.energy_sources:
             with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
-                found = fetch_models(models, spec.abs_pipeline, f"{source}/AbsPower/{group}", Path(scratch))
-                if found is None:
+                fetched = fetch_models(models, spec.abs_pipeline, Family(source, "AbsPower", group), Path(scratch))
+                if fetched is None:
                     raise UserError(f"{where} does not exist: train it first, or choose another isolator.")
-                judged = {model: _metadata(model / METADATA) for model in found}
-                own = {model: data for model, data in judged.items() if data.get("node_type") == spec.node_type}
-                if not own:
+                judged = {model: _metadata(model / METADATA) for model in fetched}
+                of_type = {model: data for model, data in judged.items() if data.get("node_type") == spec.node_type}
+                if not of_type:
                     of = f" of node type {spec.node_type}" if judged else ""
                     raise UserError(
                         f"{where} has no AbsPower model{of} for {source} on {group}: train it first, or choose another"
                         " isolator."
                     )
-                best = min(own, key=lambda model: (own[model].get("mae", float("inf")), model.name))
+                best = min(of_type, key=lambda model: (of_type[model].get("mae", float("inf")), model.name))
                 shutil.copytree(best, folder / group / source / best.name)
             load_model(folder / group / source / best.name)
 

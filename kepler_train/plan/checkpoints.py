@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from kepler_train.model_key import Family, trainer_of
 from kepler_train.parts import models_of
 from kepler_train.publish.fetch import fetch_models
 from kepler_train.spec import RunSpec
@@ -17,9 +18,12 @@ def keep_checkpoints(spec: RunSpec, models: str, folder: Path) -> None:
     """Copy the models at an address that the trainers of a spec can go on from, where there are any."""
     if not spec.continue_from:
         return
-    parts = {part for part in models_of(spec) if find_trainer(part.rpartition("/")[2]).continues}
-    for family in sorted({part.rpartition("/")[0] for part in parts}):
+    trainers: dict[Family, set[str]] = {}
+    for key in models_of(spec):
+        if find_trainer(key.trainer).continues:
+            trainers.setdefault(key.family, set()).add(key.trainer)
+    for family in sorted(trainers):
         with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
             for model in fetch_models(models, spec.continue_from, family, Path(scratch)) or ():
-                if f"{family}/{model.name.rpartition('_')[0]}" in parts:
-                    shutil.copytree(model, folder / CHECKPOINTS / family / model.name)
+                if trainer_of(model.name) in trainers[family]:
+                    shutil.copytree(model, folder / CHECKPOINTS / str(family) / model.name)

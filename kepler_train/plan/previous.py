@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,14 +11,13 @@ from pathlib import Path
 
 from kepler_train.errors import KeplerTrainError
 from kepler_train.events import warn
+from kepler_train.export.arguments import ARGUMENTS, TrainArguments
+from kepler_train.model_key import Family, error_table, model_name
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import window_end_of
 from kepler_train.spec import RunSpec
 from kepler_train.train.previous import BEST
 from kepler_train.workspace import FileStore, open_store
-
-# The spec of a pipeline, in its folder.
-ARGUMENTS = "train_arguments.json"
 
 
 def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
@@ -40,12 +38,12 @@ def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
 
 
 def _trained_until(models: str, home: str) -> str:
-    """The end of the window that a pipeline was trained on, as in the name of a version; empty where none is there."""
+    """Return the end of the window that a pipeline was trained on, as in a version's name; empty without a pipeline."""
     try:
-        arguments = json.loads(open_store(models).read(f"{home}/{ARGUMENTS}") or "{}")
-        return _stamp(datetime.fromisoformat(arguments["end"]))
-    except (ValueError, KeyError, TypeError):
+        arguments = TrainArguments.model_validate_json(open_store(models).read(f"{home}/{ARGUMENTS}") or "{}")
+    except ValueError:
         return ""
+    return _stamp(arguments.end) if arguments.end else ""
 
 
 def _stamp(moment: datetime) -> str:
@@ -63,12 +61,12 @@ def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:
 
 
 def _wanted(spec: RunSpec, store: FileStore, home: str) -> Iterator[str]:
-    """The models to copy, from the tables of the pipeline, which are sorted by error."""
+    """Yield the models to copy, from the tables of the pipeline, which are sorted by error."""
     for source in spec.energy_sources:
         for output_type in spec.output_types:
-            table = (store.read(f"{home}/{source}_{output_type}_model_metadata.csv") or b"").decode("utf-8")
-            own = f"_{spec.node_type}"
-            rows = [row for row in csv.DictReader(table.splitlines()) if row["model_name"].endswith(own)]
+            table = (store.read(f"{home}/{error_table(source, output_type)}") or b"").decode("utf-8")
+            suffix = model_name("", spec.node_type)
+            rows = [row for row in csv.DictReader(table.splitlines()) if row["model_name"].endswith(suffix)]
             for group in spec.feature_groups:
                 of_group = [row["model_name"] for row in rows if row["feature_group"] == group]
-                yield from (f"{source}/{output_type}/{group}/{name}" for name in of_group[:1])
+                yield from (f"{Family(source, output_type, group)}/{name}" for name in of_group[:1])

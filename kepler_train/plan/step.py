@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kepler_train.errors import UserError, unknown_name
+from kepler_train.errors import UserError
 from kepler_train.isolate.isolators import check_isolation
 from kepler_train.plan.stored import SPEC
 from kepler_train.samples.schedule import SCHEDULE, read_schedule
@@ -13,7 +13,6 @@ from kepler_train.stress.loads import parse_load
 from kepler_train.train.trainer import check_trainer
 from kepler_train.workspace import Figures, Inputs
 
-EXTRACTORS = ("default", "smooth")
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -68,10 +67,7 @@ def _check_stress(spec: RunSpec) -> None:
 
 
 def check_methods(spec: RunSpec) -> None:
-    """Refuse an extractor, an isolator or a trainer that this version does not have, before any work."""
-    if spec.extractor not in EXTRACTORS:
-        known = unknown_name("extractor", spec.extractor, EXTRACTORS)
-        raise UserError(f"This version cannot extract by that name. {known}")
+    """Refuse an isolator that lacks what it needs, or a trainer that cannot be used, before any work."""
     check_isolation(spec)
     for trainer in (*spec.abs_trainers, *spec.dyn_trainers):
         check_trainer(trainer)

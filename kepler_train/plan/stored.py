@@ -17,7 +17,7 @@ SPEC = "spec.json"
 
 
 def planned(run: Run) -> RunSpec:
-    """The spec that the plan step stored; with the window of the stress step, if the run has one and it is done."""
+    """Return the spec that the plan step stored, with the window of the stress step where that is done."""
     manifest = run.manifest("plan")
     if manifest is None:
         raise UserError(f"The run {run.name} has no plan yet: run the plan step first.")
@@ -33,7 +33,7 @@ def planned(run: Run) -> RunSpec:
 
 @contextmanager
 def _stored(run: Run, manifest: Manifest, name: str) -> Iterator[Path]:
-    """A file that a step stored, verified by its hash."""
+    """Yield a file that a step stored, verified by its hash."""
     with run.store.scratch() as scratch:
         file = run.store.download(f"{run.folder(manifest.step)}/{name}", scratch)
         expected = {record.path: record.sha256 for record in manifest.outputs}
@@ -44,7 +44,7 @@ def _stored(run: Run, manifest: Manifest, name: str) -> Iterator[Path]:
 
 
 def read_spec_file(file: Path) -> RunSpec:
-    """A spec from a JSON file."""
+    """Read a spec from a JSON file."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

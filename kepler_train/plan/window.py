@@ -1,4 +1,4 @@
-"""The window of a run: what was asked for, else its data interval, else the time just before now."""
+"""The window of a run: the requested one, else its data interval, else the time just before now."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from kepler_train.workspace import Run
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
 
-def settle(asked: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
-    """The spec of a run with nothing left open: its window, and the pipeline that the run is of."""
-    if "pipeline" in asked.model_fields_set and asked.pipeline != run.pipeline:
+def settle(spec: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
+    """Return the spec of a run with its window and its pipeline settled."""
+    if "pipeline" in spec.model_fields_set and spec.pipeline != run.pipeline:
         raise UserError(
-            f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {asked.pipeline}."
+            f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {spec.pipeline}."
         )
-    if asked.stress:  # the window is when the stress step ran
-        return asked.model_copy(update={"pipeline": run.pipeline})
+    if spec.stress:  # the window is when the stress step ran
+        return spec.model_copy(update={"pipeline": run.pipeline})
     has_interval = interval is not None and interval[0] < interval[1]  # that of a manual run has no length
-    start, end = plan_window(asked, now, interval if has_interval else _stressed_window(asked))
-    return asked.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
+    start, end = plan_window(spec, now, interval if has_interval else _stressed_window(spec))
+    return spec.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
 
 
-def _stressed_window(asked: RunSpec) -> tuple[datetime, datetime] | None:
-    """The time that the load phases span, for a run that names them and nothing else."""
-    schedule = read_schedule(asked.schedule)
+def _stressed_window(spec: RunSpec) -> tuple[datetime, datetime] | None:
+    """Return the time that the load phases span, for a run that names them and nothing else."""
+    schedule = read_schedule(spec.schedule)
     return schedule.span() if schedule.phases else None
 
 
 def plan_window(
     spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None = None
 ) -> tuple[datetime, datetime]:
-    """The window of a run: what the user asked for, else the data interval, else the time just before `now`."""
+    """Return the window of a run: the requested one, else the data interval, else the time just before `now`."""
     try:
         start, end = _asked_window(spec, now, interval)
     except OverflowError:

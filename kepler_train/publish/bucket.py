@@ -22,15 +22,15 @@ class BucketTarget:
     def add(self, exported: Path, pipeline: str, version: str) -> str:
         """Upload every file that is not there; readers look only at versions that `latest.json` has named."""
         place = f"{pipeline}/{version}"
-        there = self._store.sizes(place)
+        sizes = self._store.sizes(place)
         for file in sorted(path for path in exported.rglob("*") if path.is_file()):
             key = f"{place}/{file.relative_to(exported).as_posix()}"
-            if there.get(key) != file.stat().st_size:  # the version is a digest of all contents
+            if sizes.get(key) != file.stat().st_size:  # the version is a digest of all contents
                 self._store.upload(file, key)
         return f"{self.uri}/{place}"
 
     def latest(self, pipeline: str) -> str:
-        """The version that the pointer names."""
+        """Return the version that the pointer names."""
         return self._version_in(self._store.read(f"{pipeline}/{LATEST}"), pipeline)
 
     def point_latest(self, pipeline: str, version: str) -> str:

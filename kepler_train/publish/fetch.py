@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kepler_train.model_key import Family
 from kepler_train.publish.target import open_target
 from kepler_train.workspace import open_store
 
 
-def fetch_models(uri: str, pipeline: str, below: str, folder: Path) -> list[Path] | None:
-    """The model folders below `<source>/<output type>/<group>` of a pipeline's latest version, on this machine.
+def fetch_models(uri: str, pipeline: str, family: Family, folder: Path) -> list[Path] | None:
+    """Download the models of a family from a pipeline's latest version; return their folders, None without a pipeline.
 
-    A pipeline that was trained there and never published has no versions and is taken as it is. None: no pipeline.
+    A pipeline that was trained there and never published has no versions and is taken as it is.
     """
     store = open_store(uri)
     version = open_target(uri).latest(pipeline)
@@ -19,11 +20,11 @@ def fetch_models(uri: str, pipeline: str, below: str, folder: Path) -> list[Path
     files = sorted(store.sizes(home))
     if not files:
         return None
-    prefix = f"{home}/{below}/"
-    found: set[Path] = set()
+    prefix = f"{home}/{family}/"
+    models: set[Path] = set()
     for key in files:
         model, slash, _ = key.removeprefix(prefix).partition("/")
         if key.startswith(prefix) and slash:
             store.download(key, folder)
-            found.add(folder / f"{prefix}{model}")
-    return sorted(found)
+            models.add(folder / f"{prefix}{model}")
+    return sorted(models)

@@ -39,7 +39,7 @@ class FolderTarget:
         return str(place)
 
     def latest(self, pipeline: str) -> str:
-        """The version that the link names."""
+        """Return the version that the link names."""
         link = self._store.root / pipeline / LATEST
         return link.readlink().name if link.is_symlink() else ""
 

@@ -48,7 +48,7 @@ def _text(content: bytes | None) -> str | None:
 
 
 def _page(store: FileStore, target: Target, pipeline: str, page: str, before: str | None) -> str | None:
-    """The page of a pipeline; its first line is a comment with its row."""
+    """Return the page of a pipeline; its first line is a comment with its row."""
     if before is not None and not before.startswith(_PAGE):
         say(f"{target.uri}/{page} was not written by kepler-train and is left as it is; nor is {pipeline} listed.")
         return None
@@ -58,7 +58,7 @@ def _page(store: FileStore, target: Target, pipeline: str, page: str, before: st
 
 
 def _readme(store: FileStore, before: str | None) -> str | None:
-    """The list with the rows of all pages, between whatever else is there."""
+    """Return the list with the rows of all pages, inside the text around it."""
     head, begin, rest = (f"{_TITLE}{BEGIN}{END}\n" if before is None else before).partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not (begin and end):
@@ -76,6 +76,6 @@ def _readme(store: FileStore, before: str | None) -> str | None:
 
 
 def _row(page: str) -> str:
-    """The row that a page carries; nothing where the page is not ours."""
+    """Return the row that a page carries; empty where the page is not ours."""
     first = page.partition("\n")[0]
     return first.removeprefix(_PAGE).removesuffix(_PAGE_END) if first.startswith(_PAGE) else ""

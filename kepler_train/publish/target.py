@@ -15,17 +15,17 @@ class Target(Protocol):
     uri: str
 
     def add(self, exported: Path, pipeline: str, version: str) -> str:
-        """Put a version there, whole, and answer its address; the same version may be there already."""
+        """Put a version there, whole, and return its address; the same version may be there already."""
 
     def latest(self, pipeline: str) -> str:
-        """The version that readers follow; empty where nothing was published."""
+        """Return the version that readers follow; empty where nothing was published."""
 
     def point_latest(self, pipeline: str, version: str) -> str:
-        """Let `latest` be this version unless it is of a newer window already; answer what it is."""
+        """Let `latest` be this version unless it is of a newer window already; return what it is."""
 
 
 def open_target(uri: str) -> Target:
-    """The target that an address names: a folder's path or s3://bucket/prefix."""
+    """Return the target that an address names: a folder's path or s3://bucket/prefix."""
     store = open_store(uri)
     if isinstance(store, FolderStore):
         from kepler_train.publish.folder import FolderTarget

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def version_of(folder: Path, end: datetime) -> str:
-    """`<window's end>-<digest of all files>`: the same models have the same version, later windows sort later."""
+    """Return `<window's end>-<digest of all files>`: the same for the same models, sorted by the window."""
     digest = hashlib.sha256()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
@@ -19,6 +19,6 @@ def version_of(folder: Path, end: datetime) -> str:
 
 
 def window_end_of(version: str) -> str:
-    """The part of a version that sorts by time; nothing for a name that is no version."""
+    """Return the part of a version that sorts by time; empty for a name that is no version."""
     stamp, _, digest = version.partition("-")
     return stamp if re.fullmatch(r"\d{8}T\d{6}Z", stamp) and digest else ""

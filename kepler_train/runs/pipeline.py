@@ -25,6 +25,7 @@ from kepler_train.isolate.profile import BackgroundProfile
 from kepler_train.isolate.profiling import IDLE_SECONDS, profiles_of
 from kepler_train.machine.by_node import ANY_NODE, write_machines
 from kepler_train.machine.spec import MachineSpec
+from kepler_train.model_key import ModelKey
 from kepler_train.parts import models_of
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
@@ -136,26 +137,26 @@ def train_frames(
     """
     evaluated = scratch / "evaluate"
     evaluated.mkdir()
-    trained: dict[str, Path] = {}
-    failed: dict[str, str] = {}
+    trained: dict[ModelKey, Path] = {}
+    failed: dict[ModelKey, str] = {}
     frames = Frames(extracted, isolated, spec, features)
-    for part in models_of(spec):
-        folder = scratch / "train" / part
+    for key in models_of(spec):
+        folder = scratch / "train" / str(key)
         folder.mkdir(parents=True)
         try:
-            train_it = train_apart if runs_others_code(part) else train_part
-            train_it(frames, isolated, part, spec, folder, kept)
+            train_it = train_apart if runs_others_code(key) else train_part
+            train_it(frames, isolated, key, spec, folder, kept)
         except DataError as error:
-            failed[part] = str(error)
+            failed[key] = str(error)
         except KeplerTrainError:
             raise  # what the user must change is the same for all
         except Exception as error:
             traceback.print_exc()
-            failed[part] = f"It met a bug, {type(error).__name__}: please report it with the lines above."
+            failed[key] = f"It met a bug, {type(error).__name__}: please report it with the lines above."
         else:
-            trained[part] = folder
-        if part in failed:
-            warn(f"{part} cannot be trained: {failed[part]}")
+            trained[key] = folder
+        if key in failed:
+            warn(f"{key} cannot be trained: {failed[key]}")
     if not trained:
         reasons = set(failed.values())
         why = reasons.pop() if len(reasons) == 1 else "the lines above say why."

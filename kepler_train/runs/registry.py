@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kepler_train.parts import models_of, nodes_of
+from kepler_train.parts import model_parts, nodes_of
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Step
 
@@ -37,7 +37,7 @@ STEPS = {
             "kepler_train.train.step:train",
             needs=("plan", "isolate"),
             gathers=("extract",),
-            parts=models_of,
+            parts=model_parts,
         ),
         Step("evaluate", "kepler_train.evaluate.step:evaluate", needs=("plan",), gathers=("train",)),
         Step("export", "kepler_train.export.step:export", needs=("plan", "isolate", "evaluate"), gathers=("train",)),

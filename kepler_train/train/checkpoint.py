@@ -1,4 +1,4 @@
-"""Whether training goes on from an earlier model of the same trainer, and what to say of it.
+"""The decision whether training goes on from an earlier model of the same trainer, and its reason.
 
 It starts afresh where the earlier model is of another trainer or node type, was made with other settings, or has seen
 rows of the present window: those that are held out now would flatter it. A component starts afresh alone where its
@@ -9,42 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from kepler_train.catalog import catalog
 from kepler_train.models import ComponentModel, PowerModel, TreesModel
+from kepler_train.models.metadata import Training
 
 
 def go_on(
     before: PowerModel,
-    metadata: Mapping[str, Any],
+    metadata: Training,
     trainer: str,
     node_type: int,
     features: Mapping[str, list[str]],
     start: datetime,
 ) -> tuple[dict[str, ComponentModel], str]:
-    """The models to go on from, by component, and a sentence; `features` are those of now, `start` of their rows."""
+    """Return the models to go on from, by component, and a sentence on them.
+
+    `features` are those of the rows now, which begin at `start`.
+    """
     if why := _afresh(before, metadata, trainer, node_type, start):
         return {}, f"training starts afresh and not from {before.name}, because {why}"
-    reasons = {component: _differs(before, component, own) for component, own in features.items()}
-    found = {name: before.components[name].model for name, why in reasons.items() if not why}
+    reasons = {component: _differs(before, component, names) for component, names in features.items()}
+    models = {name: before.components[name].model for name, why in reasons.items() if not why}
     afresh = "; ".join(f"{name} starts afresh, because {why}" for name, why in reasons.items() if why)
-    going = f"training goes on from {before.name} for {', '.join(found)}" if found else ""
-    return found, "; ".join(part for part in (going, afresh) if part)
+    going = f"training goes on from {before.name} for {', '.join(models)}" if models else ""
+    return models, "; ".join(part for part in (going, afresh) if part)
 
 
-def _afresh(
-    before: PowerModel, metadata: Mapping[str, Any], trainer: str, node_type: int, start: datetime
-) -> str | None:
+def _afresh(before: PowerModel, metadata: Training, trainer: str, node_type: int, start: datetime) -> str | None:
     if before.trainer != trainer:
         return f"that is of {before.trainer}"
     if before.node_type != node_type:
         return f"that is of node type {before.node_type} and not {node_type}"
-    window = metadata.get("window")
-    if not window or datetime.fromisoformat(window[1]) >= start:
+    if metadata.end is None or metadata.end >= start:
         return "it has seen rows that are held out now"
-    entry, made_with = catalog().trainers.get(trainer), metadata.get("settings", {})
-    if entry and any(made_with.get(name) != value for name, value in entry.settings.items()):
+    entry = catalog().trainers.get(trainer)
+    if entry and any(metadata.settings.get(name) != value for name, value in entry.settings.items()):
         return "it was made with other settings"
     return None
 

@@ -16,29 +16,29 @@ OF_GROUP, OF_FRAME, OF_LIST = "group", "frame", "list"
 _IN_WORDS = {OF_FRAME: "the frame's own columns", OF_LIST: "a list of columns"}
 
 
-def chosen_features(given: UserFrame, asked: str, group: str, third_party: list[str]) -> Chosen:
-    """The columns to work with: those of the feature group, all of the frame, or a list, by today's names or older."""
-    origin = asked if asked in (OF_GROUP, OF_FRAME) else OF_LIST
-    own = select_group(given.rows, group, third_party)
-    columns = own.columns if origin == OF_GROUP else _asked(given, asked)
-    if origin == OF_GROUP and own.missing:
-        check_numbers(given.rows, [name for name in own.missing if name in given.features])
+def chosen_features(given: UserFrame, choice: str, group: str, third_party: list[str]) -> Chosen:
+    """Return the columns to work with: those of the feature group, all of the frame, or a list, by new or old names."""
+    origin = choice if choice in (OF_GROUP, OF_FRAME) else OF_LIST
+    of_group = select_group(given.rows, group, third_party)
+    columns = of_group.columns if origin == OF_GROUP else _chosen(given, choice)
+    if origin == OF_GROUP and of_group.missing:
+        check_numbers(given.rows, [name for name in of_group.missing if name in given.features])
         raise DataError(
-            f"The frame has no {', '.join(own.missing)} of feature group {group}: choose another group, or"
+            f"The frame has no {', '.join(of_group.missing)} of feature group {group}: choose another group, or"
             " --features frame."
         )
     check_numbers(given.rows, columns)
     _check_signs(given, columns)
-    same = columns == own.columns and not own.missing
+    same = columns == of_group.columns and not of_group.missing
     return Chosen(columns, origin, "" if same else f"features are {_IN_WORDS[origin]}, not those of {group}")
 
 
-def _asked(given: UserFrame, asked: str) -> list[str]:
-    """All columns of features, or those of a list."""
-    if asked == OF_FRAME:
+def _chosen(given: UserFrame, choice: str) -> list[str]:
+    """Return all columns of features, or those of a list."""
+    if choice == OF_FRAME:
         return given.features
     aliases = catalog().feature_aliases
-    names = [name.strip() for name in asked.split(",") if name.strip()]
+    names = [name.strip() for name in choice.split(",") if name.strip()]
     features = sorted({aliases[name].feature if name in aliases else name for name in names})
     missing = [name for name in features if name not in given.features]
     if missing or not features:
@@ -47,7 +47,7 @@ def _asked(given: UserFrame, asked: str) -> list[str]:
 
 
 def _check_signs(given: UserFrame, columns: list[str]) -> None:
-    """Refuse rates of counters that are below 0; of what may be a gauge it is said."""
+    """Refuse rates of counters that are below 0; warn of other columns, which may be gauges."""
     below = {name: count for name in columns if (count := int((given.rows[name] < 0).sum()))}
     fallen = [f"{name} in {count}" for name, count in below.items() if counts(name)]
     if fallen:

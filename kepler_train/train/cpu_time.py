@@ -11,12 +11,12 @@ from kepler_train.train.training_set import TrainingSet
 
 
 def cpu_time_feature(frame: pd.DataFrame, data: TrainingSet) -> str:
-    """The feature that counts CPU time, in whichever unit the frame has it; without any, the main feature."""
-    there = (name for name in CPU_TIME_FEATURES if name in frame.columns and not frame[name].isna().any())
-    return next(there, data.features[data.main])
+    """Return the feature that counts CPU time, in whichever unit the frame has it; without any, the main feature."""
+    complete = (name for name in CPU_TIME_FEATURES if name in frame.columns and not frame[name].isna().any())
+    return next(complete, data.features[data.main])
 
 
 def cpu_time(frame: pd.DataFrame, data: TrainingSet) -> Watts:
-    """What `cpu_time_feature` is in every row."""
+    """Return the value of `cpu_time_feature` in every row."""
     name = cpu_time_feature(frame, data)
     return data.X[:, data.main] if name == data.features[data.main] else frame[name].to_numpy(dtype=np.float64)

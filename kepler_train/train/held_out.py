@@ -1,4 +1,4 @@
-"""Held-out predictions of a trainer under every protocol: what all error figures are made from."""
+"""Held-out predictions of a trainer under every protocol: all error figures come from these."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from kepler_train.columns import NODE, TIME, WORKLOAD
 from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.evaluate.baselines import CPU_TIME, MEAN, PREVIOUS
 from kepler_train.evaluate.judged import Coded, HeldOut
@@ -32,7 +33,7 @@ LOAD = "load"
 
 @dataclass(frozen=True)
 class _Predicted:
-    """What one split gives for one component by held-out row: powers in W, and the load."""
+    """The predictions of one split for one component by held-out row: powers (W), and the load (1/s)."""
 
     split: Split
     component: str
@@ -47,10 +48,10 @@ def held_out(
     before: Mapping[str, ComponentModel] | None = None,
     previous: Mapping[str, Watts] | None = None,
 ) -> HeldOut:
-    """Measured and predicted power (W) and the load of every held-out row: protocol, time, node, workload, component.
+    """Return measured and predicted power (W) and the load of every held-out row.
 
     Each fold's model has seen its own training rows only, and goes on from the models `before` as the final one does.
-    Beside it stand the trivial models, fitted to the same rows, and what the `previous` version says of every row.
+    Beside it stand the trivial models, fitted to the same rows, and the predictions of the `previous` version.
     """
     if len(frame) < 2 * folds:
         raise DataError(f"{len(frame)} rows are too few to hold out {folds} parts of them: choose a longer window.")
@@ -86,14 +87,14 @@ def held_out(
             columns[PREVIOUS] = previous[component][split.outside]
         return _Predicted(split, component, columns)
 
-    found: list[_Predicted] = []
+    predictions: list[_Predicted] = []
     fits = len(splits) * len(sets)
     with progress(f"train: {trainer.name}, held out", fits, "fits") as shown, ThreadPoolExecutor(cores()) as pool:
         each = pool.map if cores() > 1 else map  # a thread of its own is no help to one core
         for pieces in each(judge, splits):
-            found += pieces
+            predictions += pieces
             shown.advance(len(pieces))
-    return _together(frame, found)
+    return _together(frame, predictions)
 
 
 def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = None) -> ComponentModel | SubsetModel:
@@ -110,18 +111,18 @@ def fit(trainer: Trainer, data: TrainingSet, before: ComponentModel | None = Non
 
 
 def _watts(trainer: Trainer, model: ComponentModel | SubsetModel, component: str, rows: Matrix) -> Watts:
-    """What a model says of rows it has not seen: a number for each, or its trainer is at fault."""
+    """Return the predictions of a model for held-out rows; refuse a trainer whose model has none."""
     try:
-        said = np.asarray(model.predict(rows), dtype=np.float64)
+        predicted = np.asarray(model.predict(rows), dtype=np.float64)
     except (Exception, SystemExit) as error:
         raise DataError(f"{trainer.name} made a model of {component} that cannot predict: {_why(error)}.") from error
-    if said.shape != (len(rows),):
+    if predicted.shape != (len(rows),):
         raise DataError(
-            f"{trainer.name} made a model of {component} that gives {said.size} numbers for {len(rows)} rows."
+            f"{trainer.name} made a model of {component} that gives {predicted.size} numbers for {len(rows)} rows."
         )
-    if np.isnan(said).any():
+    if np.isnan(predicted).any():
         raise DataError(f"{trainer.name} has no number for some rows of {component} that it has not seen.")
-    return said
+    return predicted
 
 
 def _why(error: BaseException) -> str:
@@ -130,16 +131,16 @@ def _why(error: BaseException) -> str:
 
 
 def cores() -> int:
-    """How many folds are fitted at once: what the environment says, else 1."""
-    asked = os.environ.get(CORES) or "1"
-    if not asked.isdecimal() or int(asked) < 1:
-        raise UserError(f"{CORES} is {asked!r}: set it to the number of cores to train with, or leave it unset.")
-    return int(asked)
+    """Return how many folds are fitted at once: from the environment, else 1."""
+    count = os.environ.get(CORES) or "1"
+    if not count.isdecimal() or int(count) < 1:
+        raise UserError(f"{CORES} is {count!r}: set it to the number of cores to train with, or leave it unset.")
+    return int(count)
 
 
-def _together(frame: pd.DataFrame, found: list[_Predicted]) -> HeldOut:
-    """All held-out rows below each other, in the order of protocols; a split of two protocols is there twice."""
-    ordered = [(protocol, piece) for protocol in Protocol for piece in found if protocol in piece.split.protocols]
+def _together(frame: pd.DataFrame, predictions: list[_Predicted]) -> HeldOut:
+    """Return all held-out rows in the order of protocols; a split of two protocols is there twice."""
+    ordered = [(protocol, piece) for protocol in Protocol for piece in predictions if protocol in piece.split.protocols]
     lengths = [len(piece.split.outside) for _, piece in ordered]
     rows = np.concatenate([piece.split.outside for _, piece in ordered])
 
@@ -148,9 +149,9 @@ def _together(frame: pd.DataFrame, found: list[_Predicted]) -> HeldOut:
         return Coded(np.repeat([every.index(name) for name in names], lengths), every)
 
     return HeldOut(
-        frame["time"].to_numpy(dtype="datetime64[ns]").astype(np.int64)[rows],
-        Coded.of(frame["node"]).take(rows),
-        Coded.of(frame["workload"]).take(rows),
+        frame[TIME].to_numpy(dtype="datetime64[ns]").astype(np.int64)[rows],
+        Coded.of(frame[NODE]).take(rows),
+        Coded.of(frame[WORKLOAD]).take(rows),
         repeated([str(protocol) for protocol, _ in ordered]),
         repeated([piece.component for _, piece in ordered]),
         {name: np.concatenate([piece.columns[name] for _, piece in ordered]) for name in ordered[0][1].columns},

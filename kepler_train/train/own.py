@@ -1,4 +1,4 @@
-"""Trainers that users add are imported when they are used; what is wrong with one is said in one sentence."""
+"""Trainers of users, imported when they are used; one that cannot be used is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _ATTRIBUTES = {"name": str, "additive": bool, "continues": bool, "lags": int}
 
 
 def load_own(name: str, place: Path | str) -> Trainer:
-    """The trainer in a file, or behind an entry point."""
+    """Return the trainer in a file, or behind an entry point."""
     module, _, called = ("", "", name) if isinstance(place, Path) else place.partition(":")
     try:
-        found = _file(place) if isinstance(place, Path) else importlib.import_module(module)
+        source = _file(place) if isinstance(place, Path) else importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
         raise UserError(f"The trainer {name} in {place} cannot be imported: {_sentence(error)}.") from error
-    own = getattr(found, called, None)
-    if not inspect.isclass(own):
+    kind_of_trainer = getattr(source, called, None)
+    if not inspect.isclass(kind_of_trainer):
         raise UserError(f"{place} has no class {called}: the trainer {name} is to be one.")
     try:
-        made: Any = own()
+        made: Any = kind_of_trainer()
     except (Exception, SystemExit) as error:
         raise UserError(f"The trainer {name} in {place} cannot be made: {_sentence(error)}.") from error
     for attribute, kind in _ATTRIBUTES.items():

@@ -1,4 +1,4 @@
-"""Rows that all trainers of one source, output type and feature group learn from, and what is to say of them."""
+"""Rows that all trainers of one source, output type and feature group learn from."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from kepler_train.columns import TIME, WORKLOAD
 from kepler_train.extract.row_times import RowTimes
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.models.hull import Hull
@@ -18,7 +19,7 @@ from kepler_train.train.training_set import TrainingSet
 
 @dataclass(frozen=True)
 class Chosen:
-    """Features that were chosen: their columns, whether by `group`, `frame` or `list`, and what is to say of that."""
+    """Features that were chosen: their columns, whether by `group`, `frame` or `list`, and a note for readers."""
 
     columns: list[str]
     origin: str
@@ -27,9 +28,9 @@ class Chosen:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of nodes, sorted by node and time, what is learnt of them by component, and the machine they are of.
+    """Rows of nodes, sorted by node and time, the training set of each component, and the machine.
 
-    What is worked out of them is kept: ten trainers and more ask for the same.
+    Derived values are cached: ten trainers and more need the same.
     """
 
     rows: pd.DataFrame
@@ -42,7 +43,7 @@ class TrainingRows:
     @cached_property
     def window(self) -> tuple[datetime, datetime]:
         """The times of the first and the last row."""
-        return self.rows["time"].min(), self.rows["time"].max()
+        return self.rows[TIME].min(), self.rows[TIME].max()
 
     @cached_property
     def window_seconds(self) -> float:
@@ -52,11 +53,11 @@ class TrainingRows:
     @cached_property
     def workloads(self) -> dict[str, int]:
         """The rows of each workload, in the order in which they ran."""
-        counted = self.rows["workload"].value_counts(sort=False)
+        counted = self.rows[WORKLOAD].value_counts(sort=False)
         return {str(name): int(count) for name, count in counted.items()}
 
     def hull(self, features: tuple[str, ...], *, parts: bool) -> dict[str, Any]:
-        """The hull of the rows over some features, as metadata keep it; with `parts` also of what is below it."""
+        """Return the hull of the rows over some features, as in metadata; with `parts` also of what is below it."""
         if (features, parts) not in self._hulls:
             self._hulls[features, parts] = Hull.of(self.rows, list(features), parts=parts).as_dict()
         return self._hulls[features, parts]

@@ -1,4 +1,4 @@
-"""What trainers learn from, out of the frames of extraction and isolation."""
+"""Training rows from the frames of extraction and isolation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kepler_train.catalog import catalog
+from kepler_train.columns import NODE, power_column
 from kepler_train.errors import DataError, UserError
 from kepler_train.extract.feature_groups import select_group
 from kepler_train.extract.frame_files import read_node_rows
@@ -15,6 +16,7 @@ from kepler_train.extract.row_times import workloads_or_blocks
 from kepler_train.isolate.isolation import isolated_node_file
 from kepler_train.machine.by_node import common_machine, read_machines
 from kepler_train.machine.spec import MachineSpec
+from kepler_train.model_key import Family, ModelKey
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.spec import RunSpec
 from kepler_train.train.rows import Chosen, TrainingRows
@@ -22,50 +24,50 @@ from kepler_train.train.training_set import training_sets
 
 
 class Frames:
-    """The frames of extraction and isolation. What was asked for last is kept: a family's trainers come in turn."""
+    """The frames of extraction and isolation. The last rows are cached: the trainers of a family come in turn."""
 
     def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: Chosen | None = None) -> None:
-        """Features that nobody chose are those of the feature group that have data."""
+        """Take `features`, or else those of the feature group that have data."""
         self._extracted, self._isolated, self._spec, self._features = extracted, isolated, spec, features
-        self._last: tuple[tuple[str, int], TrainingRows] | None = None
+        self._last: tuple[tuple[Family, int], TrainingRows] | None = None
 
-    def rows_for(self, part: str, lags: int) -> TrainingRows:
-        """The rows of a part, with the features of so many earlier windows."""
-        key = part.rpartition("/")[0], lags
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._read(part, lags)
+    def rows_for(self, key: ModelKey, lags: int) -> TrainingRows:
+        """Return the rows that a model learns from, with the features of so many earlier windows."""
+        wanted = key.family, lags
+        if self._last is None or self._last[0] != wanted:
+            self._last = wanted, self._read(key.family, lags)
         return self._last[1]
 
-    def _read(self, part: str, lags: int) -> TrainingRows:
-        _, output_type, group, _ = part.split("/")
-        if output_type == "AbsPower":
+    def _read(self, family: Family, lags: int) -> TrainingRows:
+        if family.output_type == "AbsPower":
             frame = read_node_rows(self._extracted)
         else:
-            frame = pd.read_parquet(self._isolated / isolated_node_file(group))
-        nodes = set(frame["node"]) & set(self._spec.nodes or frame["node"])
+            frame = pd.read_parquet(self._isolated / isolated_node_file(family.group))
+        nodes = set(frame[NODE]) & set(self._spec.nodes or frame[NODE])
         machine = common_machine(read_machines(self._extracted), nodes)
-        return training_rows(frame, machine, self._spec, part, lags, self._features)
+        return training_rows(frame, machine, self._spec, family, lags, self._features)
 
 
 def training_rows(
     frame: pd.DataFrame,
     machine: MachineSpec | None,
     spec: RunSpec,
-    part: str,
+    family: Family,
     lags: int = 0,
     chosen: Chosen | None = None,
 ) -> TrainingRows:
-    """What is learnt from the rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
-    source, output_type, group, _ = part.split("/")
+    """Return the training rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
     frame = _of_the_asked_nodes(frame, spec)
     rows = workloads_or_blocks(frame, spec.folds)
-    features = chosen.columns if chosen else _features(rows, group, spec.thirdparty_metrics)
-    power = _power_columns(frame, source)
+    features = chosen.columns if chosen else _features(rows, family.group, spec.thirdparty_metrics)
+    power = _power_columns(frame, family.source)
     check_numbers(rows, [*features, *power.values()])
     if lags:  # the window before a row may be one in which the load changed
         rows = workloads_or_blocks(with_lags(frame, features, lags), spec.folds)
         features = lagged_names(features, lags)
-    sets = training_sets(rows, features, power, group, intercept=output_type == "AbsPower", seed=spec.seed)
+    sets = training_sets(
+        rows, features, power, family.group, intercept=family.output_type == "AbsPower", seed=spec.seed
+    )
     origin = {"features_from": chosen.origin, "note": chosen.note} if chosen else {}
     return TrainingRows(rows, features, sets, machine, **origin)
 
@@ -82,29 +84,30 @@ def check_numbers(rows: pd.DataFrame, columns: list[str]) -> None:
 
 
 def _features(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[str]:
-    """The columns of a feature group; one that it cannot do without is named with what is wrong with it."""
-    found = select_group(rows, group, third_party)
-    if found.missing:
-        check_numbers(rows, [name for name in found.missing if name in rows.columns])  # there, but not in every row
-        raise DataError(f"The data have no {', '.join(found.missing)} of feature group {group}: choose another group.")
-    return found.columns
+    """Return the columns of a feature group; refuse one that it needs and that has no data or gaps."""
+    selection = select_group(rows, group, third_party)
+    if selection.missing:
+        check_numbers(rows, [name for name in selection.missing if name in rows.columns])  # there, but not in every row
+        missing = ", ".join(selection.missing)
+        raise DataError(f"The data have no {missing} of feature group {group}: choose another group.")
+    return selection.columns
 
 
 def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
-    """The power column of each component that the source measured."""
-    columns = {component: f"{source}/{component}_power" for component in catalog().source(source).components}
-    there = {component: column for component, column in columns.items() if column in frame.columns}
-    if not there:
+    """Return the power column of each component that the source measured."""
+    columns = {component: power_column(source, component) for component in catalog().source(source).components}
+    measured = {component: column for component, column in columns.items() if column in frame.columns}
+    if not measured:
         raise DataError(f"The data have no power of {source}: choose a source that was collected.")
-    return there
+    return measured
 
 
 def _of_the_asked_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
-    """Rows of the nodes to learn from; several nodes share a model only when the user says so."""
-    nodes = sorted(frame["node"].unique())
+    """Return the rows of the nodes to learn from; several nodes share a model only when the user names them."""
+    nodes = sorted(frame[NODE].unique())
     if len(nodes) > 1 and not spec.nodes:
         raise UserError(
             f"The data hold {len(nodes)} nodes ({', '.join(nodes)}): name those that are of one type and may share"
             " a model in nodes."
         )
-    return frame[frame["node"].isin(spec.nodes)] if spec.nodes else frame
+    return frame[frame[NODE].isin(spec.nodes)] if spec.nodes else frame

@@ -1,4 +1,4 @@
-"""What one model of one component is fitted to."""
+"""The rows that one model of one component is fitted to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kepler_train.catalog import catalog
-from kepler_train.columns import times_of
+from kepler_train.columns import WORKLOAD, times_of
 from kepler_train.models.component import Matrix, Watts
 
 
@@ -39,17 +39,17 @@ class TrainingSet:
         return len(self.y)
 
     def take(self, rows: npt.NDArray[Any]) -> TrainingSet:
-        """Some of the rows, by position or by mask."""
+        """Return some of the rows, by position or by mask."""
         return taken({self.component: self}, rows)[self.component]
 
     def of(self, columns: list[int]) -> TrainingSet:
-        """Some of the columns; the main one becomes the first where it is not among them."""
+        """Return some of the columns; without the main column the first takes its place."""
         main = columns.index(self.main) if self.main in columns else 0
         return replace(self, features=[self.features[column] for column in columns], X=self.X[:, columns], main=main)
 
 
 def taken(sets: Mapping[str, TrainingSet], rows: npt.NDArray[Any]) -> dict[str, TrainingSet]:
-    """Some of the rows of every component; what components have in common, as their features, is taken once."""
+    """Return some of the rows of every component; arrays that components share are taken once."""
     done: dict[int, npt.NDArray[Any]] = {}
 
     def part(whole: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -67,25 +67,25 @@ def taken(sets: Mapping[str, TrainingSet], rows: npt.NDArray[Any]) -> dict[str, 
 def training_sets(
     frame: pd.DataFrame, features: list[str], power: Mapping[str, str], group: str, *, intercept: bool, seed: int
 ) -> dict[str, TrainingSet]:
-    """The rows of a frame for each component, with the power (W) in its column to learn.
+    """Return the rows of a frame for each component, with the power (W) in its column to learn.
 
     All trainers look at the same numbers, so no trainer may change them.
     """
-    rows = frame[features].to_numpy(dtype=np.float64), frame["workload"].to_numpy(dtype=object), times_of(frame)
+    rows = frame[features].to_numpy(dtype=np.float64), frame[WORKLOAD].to_numpy(dtype=object), times_of(frame)
     watts = {component: frame[column].to_numpy(dtype=np.float64, copy=True) for component, column in power.items()}
     for numbers in (*rows, *watts.values()):
         numbers.flags.writeable = False
     X, workloads, times = rows
-    found = {}
+    sets = {}
     for component, y in watts.items():
         main = catalog().group(group).main_feature(component)
         place = features.index(main) if main in features else 0
-        found[component] = TrainingSet(features, X, y, workloads, times, component, place, intercept, seed)
-    return found
+        sets[component] = TrainingSet(features, X, y, workloads, times, component, place, intercept, seed)
+    return sets
 
 
 def training_set(
     frame: pd.DataFrame, features: list[str], component: str, column: str, group: str, *, intercept: bool, seed: int
 ) -> TrainingSet:
-    """The rows of a frame for one component."""
+    """Return the rows of a frame for one component."""
     return training_sets(frame, features, {component: column}, group, intercept=intercept, seed=seed)[component]

@@ -1,4 +1,4 @@
-"""What deserves a look, most important first: wrong power before lost data before remarks."""
+"""Findings that deserve a look, most important first: wrong power before lost data before remarks."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Finding:
 
 
 def by_importance(findings: Iterable[Finding]) -> list[Finding]:
-    """The worst first."""
+    """Return findings, the worst first."""
     return sorted(findings, key=lambda finding: (IMPORTANCE.index(finding.importance), finding.node))
 
 
 def findings_of(node: str, health: NodeHealth, metrics: Mapping[str, MetricHealth], least_rows: int) -> list[Finding]:
-    """All that is wrong with a node; `least_rows` are needed to hold parts of them out."""
+    """Return all that is wrong with a node; `least_rows` are needed to hold parts of them out."""
     energy = {meter.metric for meter in health.meters.values()}
-    found = [
+    texts = [
         *_of_meters(health),
         *_of_time(health, least_rows),
         *_of_phases(health.phases),
         *_of_samples(metrics, energy, health.gaps.missing_share),
     ]
-    return [Finding(importance, node, text) for importance, text in found]
+    return [Finding(importance, node, text) for importance, text in texts]
 
 
 def _of_meters(health: NodeHealth) -> Iterator[tuple[str, str]]:
@@ -118,7 +118,8 @@ def _of_samples(
             yield WRONG, f"{health.negative} samples of the counter {metric} are below 0"
         if metric not in energy and health.missing_share > missing_energy + _MUCH:
             yield LOST, f"{metric} is missing in {health.missing_share:.0%} of the window"
-    still = [name for name, one in metrics.items() if one.kind == "counter" and not one.moved and name not in energy]
+    counters = [name for name, health in metrics.items() if health.kind == "counter" and name not in energy]
+    still = [name for name in counters if not metrics[name].moved]
     if still:
         more = f" and {len(still) - _NAMED} more" if len(still) > _NAMED else ""
         yield REMARK, f"never changing: {', '.join(still[:_NAMED])}{more}"

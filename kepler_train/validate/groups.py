@@ -24,11 +24,11 @@ class GroupState:
 
     @property
     def valid(self) -> bool:
-        """A group is valid when every feature it cannot do without has data, and one feature says something."""
+        """Whether every feature that the group cannot do without has data, and one of them changes."""
         return not (self.missing or self.unknown or self.constant)
 
     def reason(self, versions: str) -> str:
-        """Why the group is not valid, in few words; empty when it is."""
+        """Return why the group is not valid, in few words; empty when it is."""
         if self.unknown:
             return f"Kepler {versions} does not export it"
         if self.missing:

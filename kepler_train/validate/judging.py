@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from kepler_train.catalog import catalog
 from kepler_train.events import blank, say, warn
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
+from kepler_train.validate.outcome import Verdict
 from kepler_train.validate.text import group_lines, node_lines
 from kepler_train.validate.verdict import verdict
 
-VERDICT = "verdict.json"
 
-
-def judge_samples(samples: Path, spec: RunSpec, schedule: Schedule) -> dict[str, Any]:
-    """The verdict on a folder of samples, said aloud."""
-    found = verdict(spec, samples, schedule)
-    versions = catalog().dialect(found["dialect"]).kepler_versions
-    say(f"validate: {len(found['metrics'])} metrics of Kepler {versions} ({found['dialect']} names)")
-    for node, health in found["health"].items():
+def judge_samples(samples: Path, spec: RunSpec, schedule: Schedule) -> Verdict:
+    """Return the verdict on a folder of samples, after saying it."""
+    judged = verdict(spec, samples, schedule)
+    content, versions = judged.content(), catalog().dialect(judged.dialect).kepler_versions
+    say(f"validate: {len(judged.metrics)} metrics of Kepler {versions} ({judged.dialect} names)")
+    for node, health in judged.health.items():
         blank()
         for number, line in enumerate(node_lines(node, health)):
-            say(line, **({} if number else {"node": node, "health": health}))
+            say(line, **({} if number else {"node": node, "health": content["health"][node]}))
     blank()
-    say("feature groups", groups=found["groups"])
-    for line in group_lines(found["groups"], found["nodes"]):
+    say("feature groups", groups=content["groups"])
+    for line in group_lines(judged.groups, judged.nodes):
         say(line)
-    if found["warnings"]:
+    if judged.warnings:
         blank()
-    for finding in found["warnings"]:
-        where = f"{finding['node']}: " if finding["node"] else ""
-        warn(f"{where}{finding['text']}.", importance=finding["importance"])
-    return found
-
-
-def write_verdict(found: dict[str, Any], file: Path) -> None:
-    """Write the verdict as JSON."""
-    file.write_text(json.dumps(found, indent=1, allow_nan=False), encoding="utf-8")
+    for finding in judged.warnings:
+        where = f"{finding.node}: " if finding.node else ""
+        warn(f"{where}{finding.text}.", importance=finding.importance)
+    return judged

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+
+from kepler_train.validate.meter_health import MeterHealth
+from kepler_train.validate.node_health import NodeHealth
+from kepler_train.validate.outcome import GroupVerdict
 
 _COLUMNS = ("component", "counter", "refresh", "mean W", "least W", "most W")
 
 
-def node_lines(node: str, health: Mapping[str, Any]) -> Iterator[str]:
-    """What one node's meters say, as lines of a block."""
-    start, end = (datetime.fromtimestamp(health[edge], UTC) for edge in ("start", "end"))
-    gaps, steps = health["gaps"], health["clock_steps"]
+def node_lines(node: str, health: NodeHealth) -> Iterator[str]:
+    """Yield the lines of a block on the meters of one node."""
+    start, end = (datetime.fromtimestamp(edge, UTC) for edge in (health.start, health.end))
+    gaps = health.gaps
     late = f"{end:%H:%M:%S}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
     yield f"{node or 'node without a name'}  {start:%Y-%m-%d %H:%M:%S} to {late} UTC ({duration(end, start)})"
-    interval = f" every {health['scrape_interval']:.3g} s" if health["scrape_interval"] else ""
-    lost = f", longest {gaps['longest']:,.0f} s, {gaps['missing_share']:.1%} missing" if gaps["count"] else ""
+    interval = f" every {health.scrape_interval:.3g} s" if health.scrape_interval else ""
+    lost = f", longest {gaps.longest:,.0f} s, {gaps.missing_share:.1%} missing" if gaps.count else ""
     yield (
-        f"  scrapes   {health['scrapes']:,}{interval}; {_number(gaps['count'], 'gap')}{lost};"
-        f" {_number(len(health['resets']), 'reset')}; {_number(len(steps), 'clock step')};"
-        f" {health['complete']:,} of {health['intervals']:,} intervals whole"
+        f"  scrapes   {health.scrapes:,}{interval}; {_number(gaps.count, 'gap')}{lost};"
+        f" {_number(len(health.resets), 'reset')}; {_number(len(health.clock_steps), 'clock step')};"
+        f" {health.complete:,} of {health.intervals:,} intervals whole"
     )
-    missing = [(name, "missing", *("-" * 4)) for name in health["missing_meters"]]
-    for number, row in enumerate(_aligned([_COLUMNS, *map(_meter_row, health["meters"].items()), *missing])):
+    missing = [(name, "missing", *("-" * 4)) for name in health.missing_meters]
+    for number, row in enumerate(_aligned([_COLUMNS, *map(_meter_row, health.meters.items()), *missing])):
         yield f"  {'' if number else 'power':10}{row}"
-    if health["phases"]:
-        enough = sum(phase["enough"] for phase in health["phases"])
-        yield f"  phases    {enough} of {len(health['phases'])} with enough samples"
-    if health["unusable"]:
-        yield f"  unusable  {health['unusable']}"
+    if health.phases:
+        enough = sum(phase.enough for phase in health.phases)
+        yield f"  phases    {enough} of {len(health.phases)} with enough samples"
+    if health.unusable:
+        yield f"  unusable  {health.unusable}"
 
 
 def duration(end: datetime, start: datetime) -> str:
-    """A length of time in the unit that people would choose."""
+    """Return a length of time in the unit that people would choose."""
     seconds = (end - start).total_seconds()
     for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * length:
@@ -41,39 +44,39 @@ def duration(end: datetime, start: datetime) -> str:
     return f"{seconds:.3g} s"
 
 
-def group_lines(groups: Mapping[str, Any], nodes: list[str]) -> Iterator[str]:
-    """The groups that can be trained, and why the others cannot; a node is named when others do better."""
-    valid = [group for group, state in groups.items() if state["valid"]]
+def group_lines(groups: Mapping[str, GroupVerdict], nodes: list[str]) -> Iterator[str]:
+    """Yield the groups that can be trained, and why others cannot; a node is named when others do better."""
+    valid = [group for group, state in groups.items() if state.valid]
     yield f"  valid      {', '.join(valid) or 'none'}"
     for group in valid:
-        if sets := groups[group]["left_out"]:
+        if sets := groups[group].left_out:
             yield f"             {group} without {', '.join(sets)}"
     reasons: dict[str, list[str]] = {}
     for group, state in groups.items():
-        for reason, lacking in _by_reason(state["reasons"]).items():
+        for reason, lacking in _by_reason(state.reasons).items():
             where = "" if set(lacking) == set(nodes) else f" (on {', '.join(lacking)})"
             reasons.setdefault(reason + where, []).append(group)
-    for number, (reason, own) in enumerate(reasons.items()):
-        yield f"  {'' if number else 'not valid':11}{', '.join(own)}: {reason}"
+    for number, (reason, invalid) in enumerate(reasons.items()):
+        yield f"  {'' if number else 'not valid':11}{', '.join(invalid)}: {reason}"
 
 
 def _by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    nodes: dict[str, list[str]] = {}
     for node, reason in reasons.items():
-        found.setdefault(reason, []).append(node)
-    return found
+        nodes.setdefault(reason, []).append(node)
+    return nodes
 
 
-def _meter_row(named: tuple[str, Mapping[str, Any]]) -> tuple[str, ...]:
+def _meter_row(named: tuple[str, MeterHealth]) -> tuple[str, ...]:
     name, meter = named
-    refresh, power = meter["refresh"], meter["power"]
-    often = f"{'≤ ' if refresh['at_most'] else ''}{refresh['interval']:.3g} s" if refresh["interval"] else "-"
-    watts = (f"{power[key]:.1f}" if power[key] is not None else "-" for key in ("mean", "least", "most"))
-    return name, "moves" if meter["moved"] else "stands still", often, *watts
+    refresh, power = meter.refresh, meter.power
+    often = f"{'≤ ' if refresh.at_most else ''}{refresh.interval:.3g} s" if refresh.interval else "-"
+    watts = (f"{value:.1f}" if value is not None else "-" for value in (power.mean, power.least, power.most))
+    return name, "moves" if meter.moved else "stands still", often, *watts
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows of a table with its numbers to the right."""
+    """Return the rows of a table with its numbers to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(_cells(row, widths)).rstrip() for row in rows]
 

@@ -14,14 +14,14 @@ _INTERVAL = (
 
 
 def arguments(step: str, part: str = "") -> list[str]:
-    """Arguments of `kepler-train`."""
+    """Return the arguments of `kepler-train`."""
     run = "{{ params.pipeline }}/{{ run_id }}"
     chosen = ["--part", part] if part else []
     return ["run-step", step, "--workspace", settings().workspace, "--run", run, *chosen]
 
 
 def environment(step: str) -> dict[str, str]:
-    """What only the plan needs: the run's parameters and its window, as Airflow knows them."""
+    """Return what only the plan needs: the run's parameters and its window, as Airflow knows them."""
     if step != PLAN:
         return {}
     return {

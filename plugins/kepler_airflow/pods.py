@@ -36,11 +36,11 @@ class PodFollower(PodManager):
     """
 
     def container_is_running(self, pod: k8s.V1Pod, container_name: str) -> bool:
-        """Whether it still runs, asked when its log has ended."""
+        """Tell whether it still runs, when its log has ended."""
         return not _comes_true(lambda: not super(PodFollower, self).container_is_running(pod, container_name), 3)
 
     def await_pod_completion(self, pod: k8s.V1Pod, *arguments: Any, **options: Any) -> k8s.V1Pod:
-        """The pod when it has ended."""
+        """Return the pod when it has ended."""
         _comes_true(lambda: self.read_pod(pod).status.phase in _ENDED, 3)
         return super().await_pod_completion(pod, *arguments, **options)
 
@@ -98,7 +98,7 @@ class PodStep(KubernetesPodOperator):
         return PodFollower(kube_client=self.client, callbacks=self.callbacks)
 
     def build_pod_request_obj(self, context: Context | None = None, *, dry_run: bool = False) -> k8s.V1Pod:
-        """The pod to ask for."""
+        """Return the pod to request."""
         pod = super().build_pod_request_obj(context, dry_run=dry_run)
         container = pod.spec.containers[0]
         container.command = [_literal(word) for word in container.command or []]
@@ -110,7 +110,7 @@ class PodStep(KubernetesPodOperator):
         return pod
 
     def _place_stress(self, pod: k8s.V1Pod, context: Context | None) -> None:
-        """On the node that is measured, with all its CPUs, unless the template of its own says otherwise."""
+        """Place the pod on the node that is measured, with all its CPUs, unless its own template says otherwise."""
         nodes = read_spec(dict(context["params"])).nodes if context else []
         if len(nodes) == 1 and _HOSTNAME not in (pod.spec.node_selector or {}):
             pod.spec.node_selector = {**(pod.spec.node_selector or {}), _HOSTNAME: nodes[0]}
@@ -119,7 +119,7 @@ class PodStep(KubernetesPodOperator):
             resources.limits.pop("cpu", None)  # the load would be less than its label says
 
     def get_or_create_pod(self, pod_request_obj: k8s.V1Pod, context: Context) -> k8s.V1Pod:
-        """The pod that a lost worker left running, else a new one; never one that has failed: that was another try."""
+        """Return the pod that a lost worker left running, else a new one; never one that failed in an earlier try."""
         pod = super().get_or_create_pod(pod_request_obj, context)
         if pod.status and pod.status.phase == "Failed":
             self.patch_already_checked(pod)
@@ -135,7 +135,7 @@ class PodStep(KubernetesPodOperator):
                 raise
 
     def _last_seen(self) -> k8s.V1Pod | None:
-        """The pod as it is now; one that has not ended is ended, so that it does not write beside its own retry."""
+        """Return the pod as it is now, after ending one that still runs, so that it does not write beside its retry."""
         pod = self._read()
         if pod is not None and pod.status.phase not in _ENDED:
             self.on_kill()
@@ -187,7 +187,7 @@ def _comes_true(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def _refusal(error: ApiException) -> AirflowException:
-    """Why Kubernetes did not take the pod; a full quota passes, a missing right or a wrong name does not."""
+    """Return the error of a pod that Kubernetes refused: retried for a full quota, else final."""
     try:
         said = json.loads(error.body)["message"]
     except (TypeError, ValueError, KeyError):
@@ -197,12 +197,12 @@ def _refusal(error: ApiException) -> AirflowException:
 
 
 def _literal(text: str) -> str:
-    """Kubernetes reads `$(NAME)` in commands and values as a reference; two dollars are one."""
+    """Return a text that Kubernetes takes as it is: it reads `$(NAME)` as a reference, and two dollars as one."""
     return text.replace("$", "$$")
 
 
 def _obstacle(pod: k8s.V1Pod, state: k8s.V1ContainerState | None) -> str:
-    """What Kubernetes says of a pod that did not come to its end: no image, no room, evicted, or still running."""
+    """Return why a pod did not come to its end: no image, no room, evicted, or still running."""
     waiting = state.waiting if state else None
     unscheduled = [one for one in pod.status.conditions or [] if one.type == "PodScheduled" and one.status == "False"]
     for said in (pod.status, waiting, *unscheduled):

@@ -47,7 +47,7 @@ class Settings:
 
 @cache
 def settings() -> Settings:
-    """The settings of this installation."""
+    """Return the settings of this installation."""
     runtime = os.environ.get("KEPLER_TRAIN_RUNTIME", "local")
     if runtime not in RUNTIMES:
         raise UserError(f"KEPLER_TRAIN_RUNTIME: {unknown_name('runtime', runtime, RUNTIMES)}")
@@ -74,12 +74,12 @@ def _defaults(file: str) -> dict[str, Any]:
     if not file:
         return own
     try:
-        found = json.loads(Path(file).read_text(encoding="utf-8"))
+        defaults = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) cannot be read: {error}.") from None
-    if not isinstance(found, dict):
+    if not isinstance(defaults, dict):
         raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) must be a JSON object of run parameters.")
-    return own | found
+    return own | defaults
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

@@ -18,12 +18,12 @@ _log = logging.getLogger("airflow.task")
 
 
 def step(name: str, **options: Any) -> BaseOperator:
-    """A task that does a step of the run."""
+    """Return a task that does a step of the run."""
     return _operator()(task_id=name, step=name, **options)
 
 
 def step_in_parts(name: str, parts: XComArg, **options: Any) -> MappedOperator:
-    """Tasks that do a step in parts, one for each part that a task upstream names."""
+    """Return tasks that do a step in parts, one for each part that a task upstream names."""
     return (
         _operator()
         .partial(task_id=name, step=name, map_index_template="{{ task.part or 'whole' }}", **options)
@@ -32,7 +32,7 @@ def step_in_parts(name: str, parts: XComArg, **options: Any) -> MappedOperator:
 
 
 def stress_when_asked() -> BaseOperator:
-    """The stress step; skipped, before anything is started for it, in a run that does not ask for it.
+    """Return the stress step; it is skipped, before anything is started, in a run without `stress`.
 
     Runs of a DAG have it one after the other: two loads at once measure neither.
     """
@@ -57,10 +57,10 @@ def nodes(params: dict[str, Any]) -> list[str]:
 @task
 def models(params: dict[str, Any]) -> list[str]:
     """The models that the run's parameters ask for: one train task each."""
-    from kepler_train.parts import models_of
+    from kepler_train.parts import model_parts
     from kepler_train.spec import read_spec
 
-    return models_of(read_spec(dict(params)))
+    return model_parts(read_spec(dict(params)))
 
 
 def _operator() -> type[Any]:

@@ -19,18 +19,18 @@ _RETRIES = {
 
 
 def dag_id(source: str, group: str) -> str:
-    """The name of the DAG, and of the pipeline that its models are published under."""
+    """Return the name of the DAG, and of the pipeline that its models are published under."""
     return f"train_{source}_{group}"
 
 
 def wanted_pairs() -> list[tuple[str, str]]:
-    """Energy sources and feature groups to make DAGs for; a task process makes only its own DAG."""
+    """Return energy sources and feature groups to make DAGs for; a task process makes only its own DAG."""
     own = get_parsing_context().dag_id
     return [pair for pair in settings().pairs if own in (None, dag_id(*pair))]
 
 
 def training_dag(source: str, group: str, doc_md: str | None) -> DAG:
-    """A DAG whose nightly run and backfill are the same thing: a window of Prometheus history. It starts paused."""
+    """Return a paused DAG whose nightly run and backfill are the same thing: a window of Prometheus history."""
     name = dag_id(source, group)
     return DAG(
         name,

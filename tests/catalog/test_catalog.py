@@ -94,6 +94,23 @@ def test_an_unknown_name_gets_the_nearest_right_one():
         catalog().group("BPFonly")
 
 
+def test_a_users_file_changes_the_settings_of_a_trainer_and_not_its_module(tmp_path: Path):
+    own = tmp_path / "own.toml"
+    own.write_text("[trainers.PolynomialRegressionTrainer]\nsettings = { degree = 3 }\n")
+    entry = read_catalog(own).trainer("PolynomialRegressionTrainer")
+    assert (entry.module, entry.settings) == ("polynomial", {"degree": 3})
+
+
+def test_keys_that_earlier_versions_had_are_ignored_in_a_users_file(tmp_path: Path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[trainers.LinearRegressionTrainer]\nmodel_class = "scikit"\nformula = "linear"\n'
+        '[energy_sources.acpi]\ncomponents = ["platform"]\nmeter = "whole machine, ACPI power meter"\n'
+        '[isolators]\nnone = "removes nothing"\n'
+    )
+    assert read_catalog(own) == read_catalog()
+
+
 def test_a_users_file_adds_a_group(tmp_path: Path):
     own = tmp_path / "own.toml"
     own.write_text(
@@ -114,6 +131,9 @@ def test_a_users_file_adds_a_group(tmp_path: Path):
         ),
         ("[energy_sources.x]\ncomponents = 'package'\nmeter = 'm'\n", "energy_sources.x.components"),
         ("feature_groups = 3\n", "must be a table"),
+        ("[trainers]\nauto = 3\n", "trainers.auto"),
+        ("[trainers.MineTrainer]\nsettings = {}\n", "trainers.MineTrainer.module"),
+        ("[energy_sources.x]\ncomponents = ['a']\nmetre = 'm'\n", "energy_sources.x.metre"),
         ("[feature_groups", "is not TOML"),
     ],
 )

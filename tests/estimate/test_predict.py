@@ -18,11 +18,12 @@ from kepler_train.estimate.predict import predict, with_earlier_windows
 from kepler_train.models import Fitted, PowerModel
 from kepler_train.models.hull import Hull
 from kepler_train.models.lags import lagged_names, with_lags
+from kepler_train.models.metadata import Interval, Training
 from kepler_train.train.trainer import trainer
 
 LOADS = ["cpu", "memory", "idle", "cpu"]
 FRAME = node_rows(160, LOADS)
-INTERVAL = {"package": {"level": 0.9, "constant": 2.0, "share": 0.1}}
+INTERVAL = {"package": Interval(level=0.9, constant=2.0, share=0.1)}
 KINDS = {
     "linear": "LinearRegressionTrainer",
     "curve": "ExponentialRegressionTrainer",
@@ -45,9 +46,9 @@ def trained(name: str, lags: int = 0) -> PowerModel:
     return PowerModel(name, 0, {"package": Fitted.select(features, trainer(name).fit(data))})
 
 
-def metadata(output_type: str = "AbsPower", **more: Any) -> dict[str, Any]:
+def metadata(output_type: str = "AbsPower", **more: Any) -> Training:
     hull = Hull.of(FRAME, FEATURES, parts=output_type == "DynPower").as_dict()
-    return {"output_type": output_type, "interval": INTERVAL, "hull": {"package": hull}} | more
+    return Training(output_type=output_type, interval=INTERVAL, hull={"package": hull}, **more)
 
 
 @pytest.mark.parametrize("name", KINDS.values(), ids=KINDS.keys())
@@ -126,8 +127,9 @@ import sys
 import numpy as np
 from kepler_train.estimate.predict import predict
 from kepler_train.models import Fitted, LinearModel, PowerModel
+from kepler_train.models.metadata import Interval, Training
 model = PowerModel("m", 0, {"package": Fitted(["cpu"], LinearModel(20.0, np.array([3.0]), np.array([100.0])))})
-metadata = {"output_type": "AbsPower", "interval": {"package": {"constant": 1.0, "share": 0.0}}}
+metadata = Training(output_type="AbsPower", interval={"package": Interval(level=0.9, constant=1.0, share=0.0)})
 found = predict(model, metadata, {"cpu": 200.0})["package"]
 print(found.predicted[0], found.low[0], found.high[0], sorted({"pandas", "pyarrow", "sklearn"} & set(sys.modules)))
 """

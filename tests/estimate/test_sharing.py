@@ -11,10 +11,13 @@ import pytest
 from kepler_train.errors import DataError, UserError
 from kepler_train.estimate.estimates import predict_rows
 from kepler_train.models import ComponentModel, Fitted, LinearModel, Matrix, PowerModel, Watts
+from kepler_train.models.metadata import Interval, Training
 
-INTERVAL = {"package": {"level": 0.9, "constant": 5.0, "share": 0.1}}  # ± (5 W + a tenth)
-DYNAMIC = {"output_type": "DynPower", "interval": INTERVAL}
-BY_RULE = DYNAMIC | {"attribution": "proportional", "sharing": {"package": {"cycles": 1.0, "misses": 0.0}}}
+INTERVAL = {"package": Interval(level=0.9, constant=5.0, share=0.1)}  # ± (5 W + a tenth)
+DYNAMIC = Training(output_type="DynPower", interval=INTERVAL)
+BY_RULE = DYNAMIC.model_copy(
+    update={"attribution": "proportional", "sharing": {"package": {"cycles": 1.0, "misses": 0.0}}}
+)
 
 
 class Root:
@@ -57,7 +60,7 @@ def test_containers_share_by_the_rule_what_the_model_says_of_their_node() -> Non
 def test_containers_of_an_additive_model_have_what_it_says_of_each() -> None:
     model = PowerModel("Linear", 0, {"package": Fitted(["cycles"], LinearModel(0.0, np.array([2.0]), np.ones(1)))})
     rows = containers(a=[9.0], b=[16.0])
-    found = predict_rows(model, DYNAMIC | {"attribution": "additive"}, rows)["package"]
+    found = predict_rows(model, DYNAMIC, rows)["package"]
     assert by_container(rows, found.predicted) == {"a": [18.0], "b": [32.0]}
     assert by_container(rows, found.high) == {"a": [21.6], "b": [38.4]}  # together 60 W: 50 + 5 + a tenth of 50
 
@@ -76,7 +79,7 @@ def test_windows_of_two_nodes_are_shared_apart() -> None:
 
 def test_rows_of_nodes_have_all_of_it() -> None:
     rows = containers(a=[9.0]).drop(columns="container")
-    for metadata in (BY_RULE, {"output_type": "AbsPower", "interval": INTERVAL}):
+    for metadata in (BY_RULE, Training(output_type="AbsPower", interval=INTERVAL)):
         assert predict_rows(root(), metadata, rows)["package"].predicted.tolist() == [33.0]
 
 
@@ -88,7 +91,7 @@ def test_what_has_no_weight_need_not_be_there_nor_have_values() -> None:
 
 
 def test_what_has_a_weight_must_have_values() -> None:
-    both = BY_RULE | {"sharing": {"package": {"cycles": 1.0, "misses": 1.0}}}
+    both = BY_RULE.model_copy(update={"sharing": {"package": {"cycles": 1.0, "misses": 1.0}}})
     with pytest.raises(DataError, match="1 of 2 rows have no finite value of misses"):
         predict_rows(root(), both, containers(a=[9.0], b=[16.0]).assign(misses=[np.nan, 1.0]))
 
@@ -96,11 +99,11 @@ def test_what_has_a_weight_must_have_values() -> None:
 @pytest.mark.parametrize(
     ("altered", "words"),
     [
-        ({"sharing": None}, "does not say how containers share"),
+        ({"sharing": {}}, "does not say how containers share"),
         ({"sharing": {"dram": {}}}, "does not say how containers share"),
         ({"sharing": {"package": {"instructions": 1.0}}}, "needs instructions, which the data do not have"),
     ],
 )
 def test_a_rule_that_is_not_there_is_one_sentence(altered: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        predict_rows(root(), BY_RULE | altered, containers(a=[1.0]))
+        predict_rows(root(), BY_RULE.model_copy(update=altered), containers(a=[1.0]))

@@ -12,9 +12,10 @@ import pytest
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.pictures.held_out import draw_held_out
+from kepler_train.model_key import ModelKey
 
 SVG = "{http://www.w3.org/2000/svg}"
-PART = "acpi/AbsPower/Basic/LinearRegressionTrainer"
+KEY = ModelKey("acpi", "AbsPower", "Basic", "LinearRegressionTrainer")
 BLUE, VERMILION, DIAGONAL = "#0072b2", "#d55e00", "#666666"
 
 
@@ -29,7 +30,7 @@ def rows(*loads: tuple[str, list[float], list[float]]) -> HeldOut:
 
 
 def drawn(held_out: HeldOut, file: Path) -> ElementTree.Element:
-    draw_held_out({PART: held_out}, file)
+    draw_held_out({KEY: held_out}, file)
     return ElementTree.fromstring(file.read_text())  # noqa: S314  # our own
 
 

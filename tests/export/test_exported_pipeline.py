@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.card import write_card
@@ -28,7 +29,9 @@ from kepler_train.isolate.isolation import isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.machine.node_types import Match, NodeTypeIndex
 from kepler_train.machine.spec import MachineSpec
+from kepler_train.model_key import ModelKey
 from kepler_train.models import load_model
+from kepler_train.models.metadata import ModelMetadata
 from kepler_train.runs.pipeline import train_pipeline
 from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table, window_of
@@ -39,6 +42,7 @@ from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
 
 SOURCE = "rapl-sysfs"
+TREES = ModelKey(SOURCE, "DynPower", "Basic", "XgboostFitTrainer")
 
 MACHINE = MachineSpec(processor="intel_xeon", cores=16, chips=2)
 
@@ -83,19 +87,18 @@ def work(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def evaluation(work: Path) -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = json.loads((work / "scratch/evaluate/evaluation.json").read_text())["models"]
-    return found
+def evaluation(work: Path) -> Evaluation:
+    return Evaluation.read(work / "scratch/evaluate")
 
 
 def folders(work: Path) -> list[Path]:
     return sorted(path for path in (work / "mine").glob("*/*/*/*") if path.is_dir())
 
 
-def test_what_passes_is_there_and_what_does_not_is_not(work: Path, evaluation: dict[str, dict[str, object]]) -> None:
-    passing = {part for part, verdict in evaluation.items() if verdict["passes"]}
+def test_what_passes_is_there_and_what_does_not_is_not(work: Path, evaluation: Evaluation) -> None:
+    passing = evaluation.passing
     assert 0 < len(passing) < 3
-    assert {path.relative_to(work / "mine").as_posix() for path in folders(work)} == {f"{part}_2" for part in passing}
+    assert {path.relative_to(work / "mine").as_posix() for path in folders(work)} == {f"{key}_2" for key in passing}
 
 
 def test_the_layout_has_the_names_that_other_tools_look_for(work: Path) -> None:
@@ -166,7 +169,7 @@ def test_an_exported_model_loads_and_its_weights_give_the_same_watts(work: Path)
                 np.testing.assert_allclose(power, watts, rtol=1e-9)
 
 
-def test_the_pipeline_describes_itself(work: Path, evaluation: dict[str, dict[str, object]]) -> None:
+def test_the_pipeline_describes_itself(work: Path, evaluation: Evaluation) -> None:
     metadata = json.loads((work / "mine/metadata.json").read_text())
     assert (metadata["name"], metadata["publisher"], metadata["isolator"]) == (
         "mine",
@@ -183,7 +186,7 @@ def test_the_pipeline_describes_itself(work: Path, evaluation: dict[str, dict[st
         for file in (work / "mine").glob("*_model_metadata.csv")
         for row in csv.DictReader(file.read_text().splitlines())
     ]
-    assert len(rows) == sum(bool(verdict["passes"]) for verdict in evaluation.values())
+    assert len(rows) == len(evaluation.passing)
     assert {"model_name", "feature_group", "mae", "mape", "package_mae", "dram_mape"} <= set(rows[0])
     report = (work / "mine/error_report/node_type_2.md").read_text()
     for row in rows:
@@ -208,7 +211,7 @@ def test_trivial_models_stand_in_the_error_report_and_not_in_the_tables_for_tool
 
 def test_a_pipeline_names_the_trainers_of_the_output_types_that_were_asked_for(work: Path, tmp_path: Path) -> None:
     spec = RunSpec.model_validate_json((work / "mine/train_arguments.json").read_bytes())
-    nothing: dict[str, Any] = {"models": {}, "baselines": {}}
+    nothing = Evaluation(models={}, baselines={}, missing={})
     for asked, trainers in (["AbsPower"], (spec.abs_trainers, [])), (["DynPower"], ([], spec.dyn_trainers)):
         home = tmp_path / asked[0]
         home.mkdir()
@@ -218,17 +221,17 @@ def test_a_pipeline_names_the_trainers_of_the_output_types_that_were_asked_for(w
 
 
 def test_the_report_has_a_line_for_each_model_and_component_beside_trivial_ones(
-    work: Path, evaluation: dict[str, dict[str, object]]
+    work: Path, evaluation: Evaluation
 ) -> None:
     report = (work / "mine/README.md").read_text()
     _, *sections = report.split("\n### ")
     tables = {section.splitlines()[0]: section for section in sections}
-    for part, verdict in evaluation.items():
-        source, output_type, group, trainer = part.split("/")
+    for key, verdict in evaluation.models.items():
         for component in ("package", "core", "uncore", "dram"):
-            assert tables[f"{output_type} of {source}: {component}"].count(f"\n| {trainer} | {group} |") == 1
-        line = next(line for line in report.splitlines() if line.startswith(f"| {part} |"))
-        assert line.count("|") == (4 if verdict["passes"] else 5)  # what is refused has a reason
+            table = tables[f"{key.output_type} of {key.source}: {component}"]
+            assert table.count(f"\n| {key.trainer} | {key.group} |") == 1
+        line = next(line for line in report.splitlines() if line.startswith(f"| {key} |"))
+        assert line.count("|") == (4 if verdict.passes else 5)  # what is refused has a reason
     for name, section in tables.items():
         line = "idle + linear in CPU time" if name.startswith("AbsPower") else "linear in CPU time"
         for trivial in ("the mean power", line):
@@ -247,14 +250,9 @@ def test_every_picture_of_the_report_is_there_and_every_picture_is_in_the_report
         assert (work / "mine" / name).read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_same_model_gives_the_same_archive_to_the_byte(
-    work: Path, evaluation: dict[str, dict[str, object]], tmp_path: Path
-) -> None:
-    part = f"{SOURCE}/DynPower/Basic/XgboostFitTrainer"
+def test_the_same_model_gives_the_same_archive_to_the_byte(work: Path, evaluation: Evaluation, tmp_path: Path) -> None:
     for name in ("first", "second"):
-        trained = work / "scratch/train" / part
-        held_out = HeldOut.read(trained / "held_out.parquet")
-        export_model(trained / "model", held_out, tmp_path / name, part, evaluation[part])
+        export_model(work / "scratch/train" / str(TREES), tmp_path / name, TREES, evaluation)
     first, second = (next((tmp_path / name).rglob("*.zip")).read_bytes() for name in ("first", "second"))
     assert first == second
 
@@ -281,12 +279,11 @@ def test_every_model_has_a_card_with_its_figures_and_limits(work: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def trees(work: Path, evaluation: dict[str, dict[str, object]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trees(work: Path, evaluation: Evaluation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """DynPower by boosted trees, exported as if it passed the gate."""
-    part, home = f"{SOURCE}/DynPower/Basic/XgboostFitTrainer", tmp_path_factory.mktemp("trees")
-    held_out = HeldOut.read(work / "scratch/train" / part / "held_out.parquet")
-    export_model(work / "scratch/train" / part / "model", held_out, home, part, evaluation[part])
-    return home / f"{part}_2"
+    home = tmp_path_factory.mktemp("trees")
+    export_model(work / "scratch/train" / str(TREES), home, TREES, evaluation)
+    return home / f"{TREES}_2"
 
 
 def card_of(trees: Path, **changed: Any) -> str:
@@ -304,7 +301,8 @@ def card_of(trees: Path, **changed: Any) -> str:
             }
         )
     )
-    write_card(trees, json.loads((trees / "metadata.json").read_text()) | changed, held_out)
+    content = json.loads((trees / "metadata.json").read_text()) | changed
+    write_card(trees, ModelMetadata.model_validate(content), held_out)
     return (trees / "model_card.md").read_text()
 
 
@@ -409,11 +407,11 @@ def test_a_copy_has_pickles_on_request_and_still_loads(work: Path, tmp_path: Pat
 def test_the_report_names_formats_that_were_left_out(work: Path, tmp_path: Path) -> None:
     spec = RunSpec.model_validate_json((work / "mine/train_arguments.json").read_bytes())
     isolation = Isolation.model_validate_json((work / "scratch/isolate" / ISOLATION).read_bytes())
-    judged = json.loads((work / "scratch/evaluate/evaluation.json").read_text())
+    content = json.loads((work / "scratch/evaluate/evaluation.json").read_text())
     part = f"{SOURCE}/AbsPower/Basic/LinearRegressionTrainer"
     for refused, lines in ({}, 0), ({"dram.onnx": "it gives 3 W where 2 W are right"}, 1):
-        judged["models"][part]["training"]["refused_formats"] = refused
-        write_report(tmp_path / "README.md", spec, judged, isolation, "a/run")
+        content["models"][part]["training"]["refused_formats"] = refused
+        write_report(tmp_path / "README.md", spec, Evaluation.model_validate(content), isolation, "a/run")
         report = (tmp_path / "README.md").read_text()
         assert report.count("## Formats that were left out") == lines
         assert report.count(f"- {part}: dram.onnx, because it gives 3 W where 2 W are right\n") == lines

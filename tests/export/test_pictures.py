@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from kepler_train.evaluate.evaluation import Evaluation, ModelVerdict, TrainingSummary
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.export.pictures import best_alike, draw_pictures, pictured
 from kepler_train.export.pictures.error_map import draw_error_map
@@ -22,6 +24,8 @@ from kepler_train.export.pictures.power_curve import draw_power_curve, draw_powe
 from kepler_train.export.pictures.residuals import draw_residuals
 from kepler_train.export.pictures.style import number, shorten, workload_marks
 from kepler_train.export.standings import Standing, Table
+from kepler_train.model_key import ModelKey
+from kepler_train.models.metadata import ErrorFigures
 
 if TYPE_CHECKING:
     from drawn import Drawn  # which imports matplotlib
@@ -30,7 +34,7 @@ SOURCES = {"rapl-sysfs": ["package", "core", "uncore", "dram"], "acpi": ["platfo
 GROUPS = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly"]
 TRAINERS = [f"{name}RegressionTrainer" for name in ("Linear", "Polynomial", "Logistic", "Exponential", "Gradient")]
 LOADS = [f"load {number}" for number in range(25)]
-PART = "acpi/AbsPower/Basic/LinearRegressionTrainer"
+KEY = ModelKey("acpi", "AbsPower", "Basic", "LinearRegressionTrainer")
 
 
 def rows(component: str, power: float, error: float) -> pd.DataFrame:
@@ -47,32 +51,35 @@ def rows(component: str, power: float, error: float) -> pd.DataFrame:
     return pd.concat([own.assign(protocol=name) for name in ("blocked", "leave-one-workload-out")])
 
 
-def error_of(part: str) -> float:
+def error_of(key: ModelKey) -> float:
     """The error (W) of a model in these tests: no two are alike."""
-    _, _, group, trainer = part.split("/")
-    return 0.5 + GROUPS.index(group) + 0.11 * TRAINERS.index(trainer)
+    return 0.5 + GROUPS.index(key.group) + 0.11 * TRAINERS.index(key.trainer)
 
 
-def held_out(part: str, workload: str = "") -> HeldOut:
-    table = pd.concat([rows(name, 50, error_of(part)) for name in SOURCES[part.split("/")[0]]])
+def held_out(key: ModelKey, workload: str = "") -> HeldOut:
+    table = pd.concat([rows(name, 50, error_of(key)) for name in SOURCES[key.source]])
     return HeldOut.of(table.assign(workload=workload) if workload else table)
 
 
-def evaluation(refused: str = "") -> dict[str, Any]:
+def errors(mae: float, mean_power: float = 75.0) -> ErrorFigures:
+    return ErrorFigures.model_construct(mae=mae, mean_power=mean_power)
+
+
+def evaluation(refused: str = "") -> Evaluation:
     """Models of both sources and output types; whose part has `refused` in its name is not published."""
-    parts = [f"{s}/{o}/{g}/{t}" for s in SOURCES for o in ("AbsPower", "DynPower") for g in GROUPS for t in TRAINERS]
+    keys = [ModelKey(s, o, g, t) for s in SOURCES for o in ("AbsPower", "DynPower") for g in GROUPS for t in TRAINERS]
     models = {}
-    for part in parts:
-        components = SOURCES[part.split("/")[0]]
+    for key in keys:
+        components = SOURCES[key.source]
         figures = {
-            protocol: {name: {"mae": times * error_of(part), "mean_power": 75.0} for name in components}
+            protocol: {name: errors(times * error_of(key)) for name in components}
             for protocol, times in (("blocked", 1), ("leave-one-workload-out", 2))
         }
-        main = "bpf_cpu_time_ms" if "BPF" in part else "cpu_instructions"
-        training = {"main_features": dict.fromkeys(components, main)}
-        passes = not refused or refused not in part
-        models[part] = {"figures": figures, "passes": passes, "training": training}
-    return {"models": models, "baselines": {}, "missing": {}}
+        main = "bpf_cpu_time_ms" if "BPF" in key.group else "cpu_instructions"
+        training = TrainingSummary(main_features=dict.fromkeys(components, main))
+        passes = not refused or refused not in str(key)
+        models[key] = ModelVerdict.model_construct(figures=figures, passes=passes, training=training)
+    return Evaluation(models=models, baselines={}, missing={})
 
 
 def test_all_pictures_can_be_read_with_many_models_components_and_loads(tmp_path: Path, drawn: list[Drawn]) -> None:
@@ -93,7 +100,7 @@ def test_all_pictures_can_be_read_with_many_models_components_and_loads(tmp_path
 
 def test_a_map_has_the_error_of_every_model_in_blocks_and_under_unseen_load(tmp_path: Path, drawn: list[Drawn]) -> None:
     def standing(trainer: str, group: str, blocked: float, unseen: float, passes: bool = True) -> Standing:
-        figures = {"blocked": {"mae": blocked, "mean_power": 60.0}, "leave-one-workload-out": {"mae": unseen}}
+        figures = {"blocked": errors(blocked, 60.0), "leave-one-workload-out": errors(unseen)}
         return Standing((group,), trainer, figures, passes=passes)
 
     models = [
@@ -102,7 +109,7 @@ def test_a_map_has_the_error_of_every_model_in_blocks_and_under_unseen_load(tmp_
         standing("Forest", "Basic", 1.0, 9.5),
         standing("Forest", "BPFOnly", 0.5, 1.75, passes=False),  # the least error, and not published
         standing("Tree", "Basic", 20.0, 30.0),  # of BPFOnly there is no tree
-        Standing(("BPFOnly",), "the mean power", {"blocked": {"mae": 40.0, "mean_power": 60.0}}, trivial=True),
+        Standing(("BPFOnly",), "the mean power", {"blocked": errors(40.0, 60.0)}, trivial=True),
     ]
     draw_error_map([Table("acpi", "AbsPower", "platform", models)], tmp_path / "map.png")
     words = {word.text: word for word in drawn[0].texts}
@@ -121,9 +128,11 @@ def test_a_map_has_the_error_of_every_model_in_blocks_and_under_unseen_load(tmp_
 
 def test_curves_are_of_the_best_trainers_over_the_same_load() -> None:
     judged = evaluation(refused="acpi/DynPower/BPFIRQ/Linear")
-    assert best_alike(judged, "acpi_AbsPower") == [f"acpi/AbsPower/BPFIRQ/{name}" for name in TRAINERS[:3]]
+    assert [str(key) for key in best_alike(judged, "acpi_AbsPower")] == [
+        f"acpi/AbsPower/BPFIRQ/{name}" for name in TRAINERS[:3]
+    ]
     # Without its best model Linear is there with its next one.
-    assert best_alike(judged, "acpi_DynPower") == [
+    assert [str(key) for key in best_alike(judged, "acpi_DynPower")] == [
         "acpi/DynPower/BPFIRQ/PolynomialRegressionTrainer",
         "acpi/DynPower/BPFIRQ/LogisticRegressionTrainer",
         "acpi/DynPower/BPFIRQ/ExponentialRegressionTrainer",
@@ -141,7 +150,7 @@ def test_without_published_models_there_are_no_tables_to_picture(tmp_path: Path)
 
 def test_of_no_model_there_is_no_picture(tmp_path: Path) -> None:
     draw_held_out({}, tmp_path / "held_out.png")
-    draw_pictures({"models": {}, "baselines": {}, "missing": {}}, held_out, tmp_path)
+    draw_pictures(Evaluation(models={}, baselines={}, missing={}), held_out, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -149,8 +158,8 @@ def draw_two(folder: Path) -> dict[str, bytes]:
     """Two pictures in every format: one with fixed places, one with places that are fitted."""
     folder.mkdir()
     for suffix in (".png", ".svg", ".pdf"):
-        draw_held_out({PART: held_out(PART)}, folder / f"held_out{suffix}")
-        draw_power_curves({PART: held_out(PART)}, {"platform": "cpu"}, folder / f"curves{suffix}")
+        draw_held_out({KEY: held_out(KEY)}, folder / f"held_out{suffix}")
+        draw_power_curves({KEY: held_out(KEY)}, {"platform": "cpu"}, folder / f"curves{suffix}")
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
@@ -161,6 +170,7 @@ def test_the_same_picture_is_the_same_file_whoever_draws_it(tmp_path: Path) -> N
     nowhere = dict.fromkeys(("HOME", "MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), f"{tmp_path}/file/below")
     program = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from kepler_train.export import step
 assert "matplotlib" not in sys.modules  # to import it takes half a second, which only those who draw should pay
@@ -180,8 +190,8 @@ draw_two(Path(sys.argv[1]))
 
 
 def test_rows_of_blocks_are_not_called_loads(tmp_path: Path, drawn: list[Drawn]) -> None:
-    for judged in (held_out(PART), held_out(PART, "block 1")):
-        draw_held_out({PART: judged}, tmp_path / "held_out.png")
+    for judged in (held_out(KEY), held_out(KEY, "block 1")):
+        draw_held_out({KEY: judged}, tmp_path / "held_out.png")
     titles = [[word for word in picture.words if "held out" in word] for picture in drawn]
     assert titles == [["workload (whole loads held out)"], ["workload (blocks of time held out)"]]
 
@@ -189,8 +199,8 @@ def test_rows_of_blocks_are_not_called_loads(tmp_path: Path, drawn: list[Drawn])
 def test_a_workload_may_have_any_name(tmp_path: Path, drawn: list[Drawn]) -> None:
     names = ["a $x$ b", "_hidden", "two\nlines\x1b", "负载", "x" * 500, ""]
     for name in names:
-        draw_held_out({PART: held_out(PART, name)}, tmp_path / "held_out.png")
-        draw_held_out({PART: held_out(PART, name)}, tmp_path / "held_out.svg")
+        draw_held_out({KEY: held_out(KEY, name)}, tmp_path / "held_out.png")
+        draw_held_out({KEY: held_out(KEY, name)}, tmp_path / "held_out.svg")
     shown = [picture.words for picture in drawn[::2]]
     for words, name in zip(shown, ["a $x$ b", "_hidden", "two lines", "负载", "x" * 47 + "…"], strict=False):
         assert name in words
@@ -213,15 +223,15 @@ def test_a_curve_goes_through_the_medians_of_parts_of_the_load() -> None:
 
 
 def test_curves_show_what_was_measured_and_what_each_model_predicts(tmp_path: Path, drawn: list[Drawn]) -> None:
-    other = PART.replace("Linear", "Polynomial")
-    draw_power_curves({PART: held_out(PART), other: held_out(other)}, {"platform": "cpu"}, tmp_path / "curves.png")
+    other = replace(KEY, trainer="PolynomialRegressionTrainer")
+    draw_power_curves({KEY: held_out(KEY), other: held_out(other)}, {"platform": "cpu"}, tmp_path / "curves.png")
     (axis,) = drawn[0].figure.axes
     measured, first, second = axis.lines
     assert measured.get_ydata().tolist() == np.linspace(50, 100, 100).tolist()
     assert (measured.get_xdata() / measured.get_ydata()).tolist() == pytest.approx([1e9] * 100)
-    for line, part in ((first, PART), (second, other)):
+    for line, key in ((first, KEY), (second, other)):
         assert len(line.get_xdata()) == 25
-        assert (line.get_ydata() - line.get_xdata() / 1e9).tolist() == pytest.approx([error_of(part)] * 25)
+        assert (line.get_ydata() - line.get_xdata() / 1e9).tolist() == pytest.approx([error_of(key)] * 25)
     assert {"measured", "LinearRegressionTrainer on Basic", "PolynomialRegressionTrainer on Basic"} <= set(
         drawn[0].words
     )
@@ -229,8 +239,8 @@ def test_curves_show_what_was_measured_and_what_each_model_predicts(tmp_path: Pa
 
 
 def test_a_handful_of_rows_has_dots_and_no_curve(tmp_path: Path, drawn: list[Drawn]) -> None:
-    few = HeldOut.of(held_out(PART).frame().iloc[[0, 30, 60, 100, 130, 160]])
-    draw_power_curves({PART: few}, {"platform": "cpu_instructions"}, tmp_path / "few.png")
+    few = HeldOut.of(held_out(KEY).frame().iloc[[0, 30, 60, 100, 130, 160]])
+    draw_power_curves({KEY: few}, {"platform": "cpu_instructions"}, tmp_path / "few.png")
     dots, curve = drawn[0].figure.axes[0].lines
     assert (len(dots.get_xdata()), len(curve.get_xdata())) == (3, 0)
 

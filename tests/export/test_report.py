@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from kepler_train.evaluate.evaluation import Evaluation, ModelVerdict, TrainingSummary
 from kepler_train.evaluate.figures import all_figures
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.judging import judge
 from kepler_train.export.report import write_report
-from kepler_train.export.standings import best_parts, tables
+from kepler_train.export.standings import best_models, tables
 from kepler_train.isolate.outcome import Isolation
+from kepler_train.model_key import Family, ModelKey
+from kepler_train.models.metadata import HoldingOut
 from kepler_train.spec import RunSpec
 
 WINDOW = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T01:00:00Z"}
-FAMILY = "rapl-sysfs/AbsPower/BPFOnly"
+FAMILY = Family("rapl-sysfs", "AbsPower", "BPFOnly")
+
+
+def model(trainer: str, **other: str) -> ModelKey:
+    return replace(ModelKey("rapl-sysfs", "AbsPower", "BPFOnly", trainer), **other)
 
 
 def held_out(error: float, load: str = "cpu") -> HeldOut:
@@ -31,21 +37,23 @@ def held_out(error: float, load: str = "cpu") -> HeldOut:
     return HeldOut.of(pd.concat([rows.assign(protocol=name) for name in names], ignore_index=True))
 
 
-def evaluation(spec: RunSpec, errors: dict[str, float], load: str = "cpu") -> dict[str, Any]:
-    about = {
-        "output_type": "AbsPower",
-        "trivial_features": {"package": "bpf_cpu_time_ms"},
-        "rows": 20,
-        "workloads": {load: 10, "vm": 10},
-        "evaluation": {"folds": 5, "gap_windows": 4, "window_seconds": 3.0},
-        "notes": ["core is 0 W in every row: there is nothing to learn of it"],
-    }
-    models = {
-        f"{FAMILY}/{name}": judge(held_out(error, load), spec) | {"training": about} for name, error in errors.items()
-    }
+def evaluation(spec: RunSpec, errors: dict[str, float], load: str = "cpu") -> Evaluation:
+    training = TrainingSummary(
+        output_type="AbsPower",
+        trivial_features={"package": "bpf_cpu_time_ms"},
+        rows=20,
+        workloads={load: 10, "vm": 10},
+        evaluation=HoldingOut(folds=5, gap_windows=4, window_seconds=3.0),
+        notes=["core is 0 W in every row: there is nothing to learn of it"],
+    )
+    models = {model(name): judge(held_out(error, load), spec, training) for name, error in errors.items()}
     trivial = {"mean": all_figures(held_out(0, load), 1.0, "mean")}
-    missing = {f"{FAMILY}/Broken": "Broken cannot learn package: a | b."}
-    return json.loads(json.dumps({"models": models, "baselines": {FAMILY: trivial}, "missing": missing}))
+    missing = {model("Broken"): "Broken cannot learn package: a | b."}
+    return Evaluation(models=models, baselines={FAMILY: trivial}, missing=missing)
+
+
+def trained_otherwise(verdict: ModelVerdict, **about: object) -> ModelVerdict:
+    return verdict.model_copy(update={"training": verdict.training.model_copy(update=about)})
 
 
 @pytest.fixture
@@ -53,7 +61,7 @@ def spec() -> RunSpec:
     return RunSpec.model_validate({"pipeline": "mine", **WINDOW})
 
 
-def written(tmp_path: Path, spec: RunSpec, found: dict[str, Any]) -> list[str]:
+def written(tmp_path: Path, spec: RunSpec, found: Evaluation) -> list[str]:
     none = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
     write_report(tmp_path / "README.md", spec, found, none, "mine/run")
     return (tmp_path / "README.md").read_text().splitlines()
@@ -65,7 +73,7 @@ def test_the_best_comes_first_and_a_model_that_is_worse_than_the_mean_comes_afte
     found = evaluation(spec, {"Poor": 12.0, "Good": -1.0, "Fair": 4.0})
     (table,) = tables(found)
     assert [row.trainer for row in table.rows] == ["Good", "Fair", "the mean power", "Poor"]
-    assert best_parts(found) == [f"{FAMILY}/Good"]
+    assert best_models(found) == [model("Good")]
     lines = written(tmp_path, spec, found)
     assert [line.split(" | ")[0] for line in lines if " | BPFOnly | " in line] == [
         "| Good",
@@ -107,12 +115,11 @@ def test_in_short_a_trivial_model_stands_once_beside_the_best_as_it_is_on_its_gr
     tmp_path: Path, spec: RunSpec
 ) -> None:
     found = evaluation(spec, {"Good": 1.0})
-    ((part, model),) = found["models"].items()
-    others = [FAMILY.replace("BPFOnly", group) for group in ("Basic", "CounterOnly")]  # 10 W off on both of them
-    for family in others:
-        found["models"][part.replace(FAMILY, family)] = judge(held_out(3.0), spec) | {"training": model["training"]}
-        found["baselines"][family] = found["baselines"][FAMILY]
-    found["baselines"][FAMILY] = {"mean": all_figures(held_out(7.0), 1.0, "predicted")}
+    training = found.training_of(FAMILY)
+    for group in ("Basic", "CounterOnly"):  # 10 W off on both of them
+        found.models[model("Good", group=group)] = judge(held_out(3.0), spec, training)
+        found.baselines[replace(FAMILY, group=group)] = found.baselines[FAMILY]
+    found.baselines[FAMILY] = {"mean": all_figures(held_out(7.0), 1.0, "predicted")}
     (short,) = [line for line in written(tmp_path, spec, found) if line.startswith("- **AbsPower of rapl-sysfs**")]
     assert short.endswith("package 1.00 W (2.0 %) under unseen load (*the mean power* 7.00 W (14.0 %))")
 
@@ -121,15 +128,15 @@ def test_a_line_in_a_feature_is_called_by_what_stands_for_the_load_and_by_its_gr
     tmp_path: Path, spec: RunSpec
 ) -> None:
     found = evaluation(spec, {"Good": 1.0})
-    (model,) = found["models"].values()
+    (good,) = found.models.values()
     line, other = (all_figures(held_out(error), 1.0) for error in (5.0, 6.0))
     features = {"BPFOnly": "bpf_cpu_time_ms", "BPFIRQ": "bpf_cpu_time_ms", "CounterOnly": "cpu_instructions"}
-    found["models"], found["baselines"] = {}, {}
+    found.models.clear()
+    found.baselines.clear()
     for group, feature in features.items():
-        family = FAMILY.replace("AbsPower/BPFOnly", f"DynPower/{group}")
-        about = {"output_type": "DynPower", "trivial_features": {"package": feature}}
-        found["models"][f"{family}/Good"] = model | {"training": model["training"] | about}
-        found["baselines"][family] = {"cpu_time": other if group == "CounterOnly" else line}
+        key = model("Good", output_type="DynPower", group=group)
+        found.models[key] = trained_otherwise(good, output_type="DynPower", trivial_features={"package": feature})
+        found.baselines[key.family] = {"cpu_time": other if group == "CounterOnly" else line}
     lines = written(tmp_path, spec, found)
     trivial = [line.split(" | ")[:2] for line in lines if line.startswith("| *")]
     assert trivial == [
@@ -143,9 +150,8 @@ def test_where_no_window_has_two_containers_the_report_does_not_say_that_they_ad
 ) -> None:
     found = evaluation(spec, {"Trees": 1.0, "Curve": 2.0})
     measured = {"package": 4.0, "dram": 0.5}
-    for (part, verdict), errors in zip(found["models"].items(), (None, measured), strict=True):
-        about = {"attribution": "proportional", "additivity_error": errors}
-        found["models"][part] = verdict | {"training": verdict["training"] | about}
+    for (key, verdict), errors in zip(list(found.models.items()), (None, measured), strict=True):
+        found.models[key] = trained_otherwise(verdict, attribution="proportional", additivity_error=errors)
     lines = written(tmp_path, spec, found)
     assert f"| {FAMILY}/Trees | not known | proportional |" in lines
     assert f"| {FAMILY}/Curve | 4.00 | proportional |" in lines
@@ -153,7 +159,7 @@ def test_where_no_window_has_two_containers_the_report_does_not_say_that_they_ad
 
 
 def test_without_a_model_there_is_a_report_without_pictures(tmp_path: Path, spec: RunSpec) -> None:
-    found = {"models": {}, "baselines": {}, "missing": {f"{FAMILY}/Broken": "It cannot learn."}}
+    found = Evaluation(models={}, baselines={}, missing={model("Broken"): "It cannot learn."})
     lines = written(tmp_path, spec, found)
     assert "0 models were trained, 1 could not be; 0 pass the gate and are published." in lines
     assert not [line for line in lines if ".png" in line]

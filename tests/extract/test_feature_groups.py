@@ -54,10 +54,10 @@ def of(group: str, **more: object) -> RunSpec:
 
 
 def test_workload_only_is_valid_with_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
-    found = verdict(of("WorkloadOnly"), written(tmp_path, machine()))["groups"]["WorkloadOnly"]
-    assert found["valid"]
-    assert sorted(found["left_out"]) == ["ACCELERATOR", "CGROUP", "IO", "IRQ", "KUBELET"]
-    assert found["left_out"]["KUBELET"] == ["kubelet_cpu_usage", "kubelet_memory_bytes"]
+    found = verdict(of("WorkloadOnly"), written(tmp_path, machine())).groups["WorkloadOnly"]
+    assert found.valid
+    assert sorted(found.left_out) == ["ACCELERATOR", "CGROUP", "IO", "IRQ", "KUBELET"]
+    assert found.left_out["KUBELET"] == ["kubelet_cpu_usage", "kubelet_memory_bytes"]
 
 
 def test_the_figures_of_extraction_name_the_sets_that_were_left_out(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_nodes_share_the_features_that_all_of_them_have(tmp_path: Path) -> None:
     both = {metric: [*series, *other.get(metric, [])] for metric, series in one.items()}
     spec = of("WorkloadOnly", nodes=["node-0", "node-1"])
     samples = written(tmp_path / "samples", both)
-    assert "COUNTER" in verdict(spec, samples)["groups"]["WorkloadOnly"]["left_out"]
+    assert "COUNTER" in verdict(spec, samples).groups["WorkloadOnly"].left_out
     frames = node_frames(samples, spec, "legacy", Schedule())
     rows = pd.concat([own.node for own in frames.values()])
     assert columns_of_group(rows, "WorkloadOnly", []) == ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
@@ -94,9 +94,9 @@ def test_a_set_that_is_not_optional_is_still_needed(tmp_path: Path) -> None:
 
 def test_a_metric_that_the_user_lists_is_not_optional(tmp_path: Path) -> None:
     spec = of("WorkloadOnly", thirdparty_metrics=["node_load1"])
-    found = verdict(spec, written(tmp_path, machine()))["groups"]["WorkloadOnly"]
-    assert not found["valid"]
-    assert found["missing"] == {"node-0": ["node_load1"]}
+    found = verdict(spec, written(tmp_path, machine())).groups["WorkloadOnly"]
+    assert not found.valid
+    assert found.missing == {"node-0": ["node_load1"]}
 
 
 def test_the_accelerator_is_a_feature_for_each_type_of_its_work(tmp_path: Path) -> None:
@@ -126,6 +126,6 @@ def test_third_party_features_are_the_metrics_that_were_listed(tmp_path: Path) -
     made = machine() | {"node_load1": [at(GRID, WAVE, instance="node-0")]}
     spec = of("ThirdParty", thirdparty_metrics=["node_load1"])
     samples = written(tmp_path, made)
-    assert verdict(spec, samples)["groups"]["ThirdParty"]["valid"]
+    assert verdict(spec, samples).groups["ThirdParty"].valid
     rows = node_frames(samples, spec, "legacy", Schedule())["node-0"].node
     assert columns_of_group(rows, "ThirdParty", ["node_load1"]) == ["node_load1"]

@@ -93,9 +93,9 @@ def test_in_todays_kepler_a_vm_is_a_zone_and_what_has_ended_does_not_count_again
 def test_the_verdict_says_that_the_power_of_vms_is_ascribed(tmp_path: Path) -> None:
     samples, asked = written(tmp_path, legacy({"vm-7": ("10.0.9.7:9102", 12.0)})), spec("BPFOnly")
     found = verdict(asked, samples)
-    assert found["nodes"] == ["vm-7"]
-    assert found["groups"]["BPFOnly"]["valid"]
-    assert any("ascribes to them by CPU time" in one["text"] for one in found["warnings"])
+    assert found.nodes == ["vm-7"]
+    assert found.groups["BPFOnly"].valid
+    assert any("ascribes to them by CPU time" in one.text for one in found.warnings)
     check_verdict(asked, found)
 
 

@@ -14,13 +14,14 @@ from fitting import training_rows
 
 from kepler_train.models import CurveModel, Fitted, LinearModel, PowerModel, load_model, save_model
 from kepler_train.models.artifact import read_metadata
+from kepler_train.models.metadata import Training
 from kepler_train.models.pickles import add_pickles
 from kepler_train.models.sums import write_sums
 from kepler_train.train.trainer import trainer
 
 FEATURES = ["bpf_cpu_time_ms", "cpu_cycles"]
 ROWS = pd.DataFrame(np.random.default_rng(1).uniform(0, [4000, 2e10], (200, 2)), columns=FEATURES)
-ABOUT = {"output_type": "AbsPower", "machine_spec": {"cores": 4}, "figures": {"blocked": {"package": {"mae": 1.5}}}}
+ABOUT = Training(output_type="AbsPower", machine_spec={"cores": 4}, workloads={"cpu": 3})
 
 
 def saved(folder: Path, *names: str) -> PowerModel:
@@ -102,7 +103,7 @@ def test_boosters_need_no_pickle(tmp_path: Path) -> None:
     saved(tmp_path / "model", "XgboostFitTrainer")
     assert add_pickles(tmp_path / "model") == ""
     assert not list((tmp_path / "model").glob("*.pkl"))
-    assert "figures" not in json.loads((tmp_path / "model" / "metadata.json").read_text())
+    assert "workloads" not in json.loads((tmp_path / "model" / "metadata.json").read_text())
 
 
 def test_what_their_clients_cannot_read_without_their_code_is_refused(tmp_path: Path) -> None:

@@ -28,9 +28,10 @@ from kepler_train.models import (
     save_model,
 )
 from kepler_train.models.archive import write_archive
-from kepler_train.models.artifact import SCHEMA_VERSION, read_model
+from kepler_train.models.artifact import read_model
+from kepler_train.models.metadata import SCHEMA_VERSION, Training
 from kepler_train.models.sums import write_sums
-from kepler_train.train.trainer import TRAINERS, trainer
+from kepler_train.train.trainer import house_trainers, trainer
 
 FEATURES = ["cpu_cycles", "bpf_cpu_time_ms"]
 # Cycles/s of a large machine beside ms/s; what a model must carry through float32.
@@ -57,7 +58,7 @@ def trained(name: str) -> PowerModel:
 @pytest.fixture(scope="module")
 def linear(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("saved") / f"{LINEAR}_3"
-    save_model(trained(LINEAR), folder, {"machine_spec": {"cores": 4}}, ROWS)
+    save_model(trained(LINEAR), folder, Training(machine_spec={"cores": 4}), ROWS)
     return folder
 
 
@@ -72,10 +73,10 @@ def metadata(folder: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(TRAINERS))
+@pytest.mark.parametrize("name", sorted(house_trainers()))
 def test_every_format_of_every_trainer_predicts_what_was_trained(name: str, tmp_path: Path) -> None:
     model, folder = trained(name), tmp_path / "model"
-    save_model(model, folder, {"output_type": "AbsPower"}, ROWS)
+    save_model(model, folder, Training(output_type="AbsPower"), ROWS)
     about = metadata(folder)
     assert about["refused_formats"] == {}  # the process that reloads it found no difference that matters
     formats = {file.name for file in folder.iterdir() if file.suffix == ".onnx" or file.name == "weight.json"}
@@ -100,12 +101,12 @@ def test_a_graph_of_nearest_rows_agrees_where_many_are_equally_near(tmp_path: Pa
     y = np.random.default_rng(2).uniform(10, 100, len(rows))
     fitted = trainer("KNeighborsRegressorTrainer").fit(training_rows(rows.to_numpy(), y, features=["cpu_cycles"]))
     model = PowerModel("KNeighborsRegressorTrainer", 0, {"package": Fitted.select(["cpu_cycles"], fitted)})
-    save_model(model, tmp_path / "model", {}, rows)
+    save_model(model, tmp_path / "model", Training(), rows)
     assert metadata(tmp_path / "model")["refused_formats"] == {}
 
 
 def test_a_graph_needs_onnxruntime_and_nothing_else(tmp_path: Path) -> None:
-    save_model(trained(TREES), tmp_path / "model", {}, ROWS)
+    save_model(trained(TREES), tmp_path / "model", Training(), ROWS)
     np.save(tmp_path / "rows.npy", ROWS.to_numpy(dtype=np.float32))
     code = """
 import json, sys, numpy, onnxruntime
@@ -136,7 +137,7 @@ def test_a_graph_that_disagrees_is_removed_and_named(
     monkeypatch.setattr(
         LinearModel, "graph", lambda self, count: graphs.weighted_sum([right(self, count)], [1.0], count, 1.0)
     )
-    save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
+    save_model(trained(LINEAR), tmp_path / "model", Training(), ROWS)
     assert not list((tmp_path / "model").glob("*.onnx"))
     reasons = metadata(tmp_path / "model")["refused_formats"]
     assert set(reasons) == {"package.onnx", "dram.onnx"}
@@ -153,7 +154,7 @@ def test_weights_that_disagree_are_removed_and_named(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(LinearModel, "entry", LinearModel.weights, raising=False)
     monkeypatch.setattr(LinearModel, "weights", more)
-    save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
+    save_model(trained(LINEAR), tmp_path / "model", Training(), ROWS)
     assert not (tmp_path / "model" / "weight.json").exists()
     assert set(metadata(tmp_path / "model")["refused_formats"]) == {"weight.json"}  # 0.02 W is within a graph's limit
 
@@ -162,7 +163,7 @@ def test_a_model_that_cannot_be_saved_as_it_is_is_not_kept(tmp_path: Path, monke
     save = LinearModel.save
     monkeypatch.setattr(LinearModel, "save", lambda _, file: save(LinearModel(1.0, np.zeros(2), np.ones(2)), file))
     with pytest.raises(DataError, match="is not kept, because it gives 1 W of package power where the trained model"):
-        save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
+        save_model(trained(LINEAR), tmp_path / "model", Training(), ROWS)
 
 
 def test_a_model_that_cannot_be_read_back_is_named_by_its_file_alone(
@@ -170,7 +171,7 @@ def test_a_model_that_cannot_be_read_back_is_named_by_its_file_alone(
 ) -> None:
     monkeypatch.setattr(LinearModel, "save", lambda _, file: file.write_text("{"))
     with pytest.raises(DataError, match=r"is not kept, because package\.json is ") as error:
-        save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
+        save_model(trained(LINEAR), tmp_path / "model", Training(), ROWS)
     assert str(tmp_path) not in str(error.value)
 
 
@@ -179,7 +180,7 @@ def test_a_model_without_a_graph_says_why(tmp_path: Path, monkeypatch: pytest.Mo
         raise graphs.NoGraph("it is too young")
 
     monkeypatch.setattr(LinearModel, "graph", none)
-    save_model(trained(LINEAR), tmp_path / "model", {}, ROWS)
+    save_model(trained(LINEAR), tmp_path / "model", Training(), ROWS)
     assert metadata(tmp_path / "model")["refused_formats"]["dram.onnx"] == "it is too young"
 
 
@@ -280,7 +281,7 @@ def test_sums_of_something_else_are_refused(text: str, folder: Path) -> None:
         ({"schema_version": "two"}, "names no version of the format"),
         ({"model_file": "../elsewhere.json"}, "not among the files"),
         ({"model_file": "dram.onnx"}, "not JSON"),
-        ({"model_file": 3}, "not among the files"),
+        ({"model_file": 3}, "model_file is missing or wrong"),
         ({"model_file": []}, "is missing or wrong"),
         ({"trainer": None}, "is missing or wrong"),
     ],
@@ -343,7 +344,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_metadata_come_with_the_model(linear: Path) -> None:
     model, about = read_model(linear)
-    assert (model.name, about["model_name"], about["schema_version"]) == (f"{LINEAR}_3", f"{LINEAR}_3", SCHEMA_VERSION)
+    assert (model.name, about.model_name, about.schema_version) == (f"{LINEAR}_3", f"{LINEAR}_3", SCHEMA_VERSION)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +378,7 @@ def test_the_process_that_checks_takes_no_code_from_the_folder_it_is_started_in(
     process = reload_process.ReloadProcess()
     model = trained(LINEAR)
     monkeypatch.setattr(reload_process, "_running", (os.getpid(), process))
-    save_model(model, tmp_path / "model", {}, ROWS)
+    save_model(model, tmp_path / "model", Training(), ROWS)
     process.close()
     assert not (tmp_path / "executed").exists()
 
@@ -387,7 +388,7 @@ def test_a_process_that_ended_is_named_and_replaced(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(reload_process, "_running", (os.getpid(), process))
     process._process.kill()
     with pytest.raises(RuntimeError, match="process that checks saved models ended"):
-        save_model(trained(LINEAR), tmp_path / "first", {}, ROWS)
-    save_model(trained(LINEAR), tmp_path / "second", {}, ROWS)
+        save_model(trained(LINEAR), tmp_path / "first", Training(), ROWS)
+    save_model(trained(LINEAR), tmp_path / "second", Training(), ROWS)
     assert metadata(tmp_path / "second")["refused_formats"] == {}
     reload_process._close()

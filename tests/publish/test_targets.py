@@ -12,6 +12,7 @@ from killing import ended, in_a_child, killed_at_each_point
 from publishing import FILES, FIRST, SECOND, THIRD, Publishing, export
 
 from kepler_train.errors import UserError
+from kepler_train.model_key import Family
 from kepler_train.publish.fetch import fetch_models
 from kepler_train.publish.target import open_target
 from kepler_train.workspace import open_store
@@ -35,17 +36,17 @@ def test_the_same_window_trained_again_is_the_latest_whatever_its_digest(publish
 
 
 def test_models_come_back_from_the_latest_version(publishing: Publishing, tmp_path: Path):
-    uri, below = publishing.new(), "rapl-sysfs/AbsPower/BPFOnly"
-    assert fetch_models(uri, "lab", below, tmp_path / "none") is None
+    uri, family = publishing.new(), Family("rapl-sysfs", "AbsPower", "BPFOnly")
+    assert fetch_models(uri, "lab", family, tmp_path / "none") is None
     for version in (SECOND, THIRD, FIRST):
         export(publishing.folder / "exports", version)
-        model = publishing.folder / "exports" / version / below / "Linear_0"
+        model = publishing.folder / "exports" / version / str(family) / "Linear_0"
         model.mkdir()
         (model / "metadata.json").write_text(version)
         publishing.publish(uri, version)
-    (found,) = fetch_models(uri, "lab", below, tmp_path / "some") or []
+    (found,) = fetch_models(uri, "lab", family, tmp_path / "some") or []
     assert (found.name, (found / "metadata.json").read_text()) == ("Linear_0", THIRD)
-    assert fetch_models(uri, "lab", "rapl-sysfs/AbsPower/Basic", tmp_path / "others") == []
+    assert fetch_models(uri, "lab", Family("rapl-sysfs", "AbsPower", "Basic"), tmp_path / "others") == []
 
 
 def test_publishing_the_same_version_again_changes_nothing(publishing: Publishing):

@@ -159,14 +159,14 @@ def test_every_sample_comes_out_as_it_was_scraped_and_nothing_that_kepler_comput
 
 def test_the_verdict_finds_the_one_scrape_that_is_missing(collection: Collected, schedule: Schedule) -> None:
     found = judge_samples(collection.samples, collection.spec, schedule)
-    health: dict[str, Any] = found["health"]["vm-1"]
-    assert (found["dialect"], found["nodes"]) == ("current", ["vm-1"])
-    valid = {group: state["valid"] for group, state in found["groups"].items()}
+    health = found.health["vm-1"]
+    assert (found.dialect, found.nodes) == ("current", ["vm-1"])
+    valid = {group: state.valid for group, state in found.groups.items()}
     assert valid == {"CPUTime": True, "NodeExporter": True}
-    assert (health["scrapes"], health["scrape_interval"]) == (274, pytest.approx(5, abs=0.01))
-    assert (health["gaps"]["count"], health["gaps"]["longest"]) == (1, pytest.approx(10, abs=0.01))
-    assert (health["resets"], health["clock_steps"]) == ([], [])
-    assert [phase["enough"] for phase in health["phases"]] == [True] * 24
+    assert (health.scrapes, health.scrape_interval) == (274, pytest.approx(5, abs=0.01))
+    assert (health.gaps.count, health.gaps.longest) == (1, pytest.approx(10, abs=0.01))
+    assert (health.resets, health.clock_steps) == ([], [])
+    assert [phase.enough for phase in health.phases] == [True] * 24
 
 
 @pytest.mark.parametrize(

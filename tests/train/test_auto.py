@@ -21,19 +21,19 @@ from kepler_train.train.trainers import auto as auto_module
 from kepler_train.train.trainers.auto import AutoTrainer, TrainerFailures, folds, rank_trainers
 from kepler_train.train.training_set import training_set
 
-FEW = {
-    "LinearRegressionTrainer": "kepler_train.train.trainers.linear",
-    "ExponentialRegressionTrainer": "kepler_train.train.trainers.exponential",
-    "PiecewiseLinearTrainer": "kepler_train.train.trainers.piecewise_linear",
-    "ExtraTreesTrainer": "kepler_train.train.trainers.extra_trees",
-    "LaggedForestTrainer": "kepler_train.train.trainers.lagged_forest",
-}
+FEW = [
+    "LinearRegressionTrainer",
+    "ExponentialRegressionTrainer",
+    "PiecewiseLinearTrainer",
+    "ExtraTreesTrainer",
+    "LaggedForestTrainer",
+]
 
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five trainers to choose among, for speed."""
-    monkeypatch.setattr(auto_module, "TRAINERS", FEW)
+    monkeypatch.setattr(auto_module, "house_trainers", lambda: FEW)
 
 
 def work(count: int, seed: int = 0) -> np.ndarray:

@@ -11,6 +11,7 @@ from fitting import training_rows
 
 from kepler_train.catalog import catalog
 from kepler_train.models import Fitted, LinearModel, PowerModel
+from kepler_train.models.metadata import Training
 from kepler_train.train.checkpoint import go_on
 from kepler_train.train.trainer import trainer
 
@@ -24,11 +25,9 @@ def linear(*features: str) -> Fitted:
     return Fitted(list(features), LinearModel(1.0, np.ones(len(features)), np.ones(len(features))))
 
 
-def made(name: str, **more: Any) -> dict[str, Any]:
-    return {
-        "window": ["2026-11-14T00:00:00+00:00", END.isoformat()],
-        "settings": catalog().trainer(name).settings,
-    } | more
+def made(name: str, **more: Any) -> Training:
+    window = ["2026-11-14T00:00:00+00:00", END.isoformat()]
+    return Training(**{"window": window, "settings": catalog().trainer(name).settings} | more)
 
 
 MODEL = PowerModel(SGD, 3, {"package": linear("a", "b"), "dram": linear("a", "b")})
@@ -56,12 +55,12 @@ def test_a_component_whose_features_differ_starts_afresh_alone() -> None:
         (made(SGD), XGBOOST, 3, LATER, "that is of SGDRegressorTrainer"),
         (made(SGD), SGD, 3, END, "it has seen rows that are held out now"),
         (made(SGD), SGD, 3, END - timedelta(days=9), "it has seen rows that are held out now"),  # or may have
-        ({"settings": made(SGD)["settings"]}, SGD, 3, LATER, "it has seen rows that are held out now"),
+        (made(SGD, window=[]), SGD, 3, LATER, "it has seen rows that are held out now"),
         (made(SGD, settings={"epochs": 1}), SGD, 3, LATER, "it was made with other settings"),
     ],
 )
 def test_training_starts_afresh_and_says_why(
-    metadata: dict[str, Any], name: str, node_type: int, start: datetime, why: str
+    metadata: Training, name: str, node_type: int, start: datetime, why: str
 ) -> None:
     found, sentence = go_on(MODEL, metadata, name, node_type, BOTH, start)
     assert found == {}

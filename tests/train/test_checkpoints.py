@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,11 +12,12 @@ import pytest
 from labelled_rows import SOURCE, labelled_rows, train_rows
 
 from kepler_train.evaluate.judged import MODEL
+from kepler_train.model_key import ModelKey
 from kepler_train.plan.checkpoints import keep_checkpoints
 from kepler_train.spec import RunSpec
 from kepler_train.train.checkpoints import CHECKPOINTS, checkpoints
 
-XGBOOST = f"{SOURCE}/AbsPower/BPFOnly/XgboostFitTrainer"
+XGBOOST = ModelKey(SOURCE, "AbsPower", "BPFOnly", "XgboostFitTrainer")
 FEATURES = {"package": ["bpf_cpu_time_ms", "bpf_page_cache_hit"]}
 LATER = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -51,7 +53,7 @@ def test_training_goes_on_from_the_pipeline_that_is_named(
 ) -> None:
     run = spec(continue_from="lastnight")
     keep_checkpoints(run, str(models), tmp_path / "plan")
-    kept = [path.name for path in (tmp_path / "plan" / CHECKPOINTS / XGBOOST).parent.iterdir()]
+    kept = [path.name for path in (tmp_path / "plan" / CHECKPOINTS / str(XGBOOST.family)).iterdir()]
     assert kept == ["XgboostFitTrainer_0"]  # a linear model is not gone on from
     out = trained(run, "2026-11-15", tmp_path / "later", tmp_path / "plan")
     assert trees(out) == 200
@@ -103,6 +105,6 @@ def test_nobody_asked_and_nothing_is_kept_or_said(
     keep_checkpoints(spec(), str(models), tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert checkpoints(tmp_path, XGBOOST, spec(), FEATURES, LATER) == {}
-    linear = XGBOOST.replace("XgboostFitTrainer", "LinearRegressionTrainer")
+    linear = replace(XGBOOST, trainer="LinearRegressionTrainer")
     assert checkpoints(tmp_path, linear, spec(continue_from="lastnight"), FEATURES, LATER) == {}
     assert capsys.readouterr().out == ""

@@ -13,7 +13,6 @@ from fitting import training_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_train.catalog import catalog
 from kepler_train.models import CurveModel, Fitted, LinearModel, SubsetModel, TreesModel
 from kepler_train.train.methods.subsample import subsample, subsample_note
 from kepler_train.train.trainer import trainer
@@ -227,11 +226,6 @@ def test_support_vectors_of_a_part_are_as_good_as_of_all_rows() -> None:
     model = trainer("SVRRegressorTrainer").fit(training_rows(x, y))
     assert len(model.estimator[-1].support_) <= 750
     assert np.abs(model.predict(x) - y).mean() < 0.5  # W
-
-
-@pytest.mark.parametrize("name", TEN)
-def test_every_trainer_is_in_the_catalog(name: str) -> None:
-    assert catalog().trainer(name).formula
 
 
 @pytest.mark.parametrize("name", ["GradientBoostingRegressorTrainer", "XgboostFitTrainer"])

@@ -10,29 +10,32 @@ import pandas as pd
 import pytest
 from labelled_rows import SOURCE, labelled_rows, train_rows
 
-from kepler_train.evaluate.judged import HELD_OUT, MODEL, HeldOut
-from kepler_train.evaluate.judging import EVALUATION, judge_models
+from kepler_train.evaluate.evaluation import Evaluation
+from kepler_train.evaluate.judged import HELD_OUT, MODEL
+from kepler_train.evaluate.judging import judge_models
 from kepler_train.export.layout import export_model, export_pipeline
+from kepler_train.model_key import ModelKey
 from kepler_train.plan.previous import keep_previous
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import version_of
 from kepler_train.spec import RunSpec
 from kepler_train.train.previous import BEST
 
-SGD = f"{SOURCE}/AbsPower/BPFOnly/SGDRegressorTrainer"
-LINEAR = f"{SOURCE}/AbsPower/BPFOnly/LinearRegressionTrainer"
+SGD, LINEAR = (
+    ModelKey(SOURCE, "AbsPower", "BPFOnly", name) for name in ("SGDRegressorTrainer", "LinearRegressionTrainer")
+)
 
 
 def spec(day: int, **more: object) -> RunSpec:
     window = {"start": datetime(2026, 11, day, tzinfo=UTC), "end": datetime(2026, 11, day, 1, tzinfo=UTC)}
-    trainers = [SGD.rpartition("/")[2], LINEAR.rpartition("/")[2]]
+    trainers = [SGD.trainer, LINEAR.trainer]
     return RunSpec(pipeline="mine", output_types=["AbsPower"], abs_trainers=trainers, folds=3, **window, **more)
 
 
-def trained(part: str, run: RunSpec, out: Path, kept: Path | None = None, rows: pd.DataFrame | None = None) -> Path:
+def trained(key: ModelKey, run: RunSpec, out: Path, kept: Path | None = None, rows: pd.DataFrame | None = None) -> Path:
     out.mkdir(parents=True)
     frame = labelled_rows(start=f"{run.window[0]:%Y-%m-%d}") if rows is None else rows
-    train_rows(frame, run, part, out, kept)
+    train_rows(frame, run, key, out, kept)
     return out
 
 
@@ -45,12 +48,12 @@ def metadata(folder: Path) -> dict[str, object]:
 def published(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Models of 14 November, published: the linear one is the better."""
     folder, run = tmp_path_factory.mktemp("published"), spec(14)
-    parts = {part: trained(part, run, folder / "train" / part) for part in (SGD, LINEAR)}
-    judge_models(parts, run, folder)
-    evaluation = json.loads((folder / EVALUATION).read_text())
+    models = {key: trained(key, run, folder / "train" / str(key)) for key in (SGD, LINEAR)}
+    judge_models(models, run, folder)
+    evaluation = Evaluation.read(folder)
     (folder / "export").mkdir()
-    for part, verdict in evaluation["models"].items():
-        export_model(parts[part] / MODEL, HeldOut.read(parts[part] / HELD_OUT), folder / "export", part, verdict)
+    for key, home in models.items():
+        export_model(home, folder / "export", key, evaluation)
     export_pipeline(folder / "export", run, "none", evaluation)
     target = open_target(str(folder / "models"))
     version = version_of(folder / "export", run.window[1])
@@ -62,7 +65,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_best_published_model_stands_beside_the_new_one(published: str, tmp_path: Path) -> None:
     run = spec(15)
     keep_previous(run, published, tmp_path)
-    assert [path.name for path in (tmp_path / BEST / LINEAR).parent.iterdir()] == ["LinearRegressionTrainer_0"]
+    assert [path.name for path in (tmp_path / BEST / str(LINEAR.family)).iterdir()] == ["LinearRegressionTrainer_0"]
     changed = labelled_rows(start="2026-11-15")
     changed[f"{SOURCE}/package_power"] += 5.0
     out = trained(LINEAR, run, tmp_path / "train", tmp_path, changed)
@@ -71,9 +74,9 @@ def test_the_best_published_model_stands_beside_the_new_one(published: str, tmp_
     assert (package["measured"] - package["previous"]).tolist() == pytest.approx([5.0] * len(package))
     assert metadata(out)["previous"] == {"model": "LinearRegressionTrainer_0", "overlaps": False}
     judge_models({LINEAR: out}, run, tmp_path)
-    baselines = json.loads((tmp_path / EVALUATION).read_text())["baselines"][LINEAR.rpartition("/")[0]]
+    baselines = Evaluation.read(tmp_path).baselines[LINEAR.family]
     assert list(baselines) == ["mean", "cpu_time", "previous"]
-    assert baselines["previous"]["forward"]["package"]["mae"] == pytest.approx(5.0)
+    assert baselines["previous"]["forward"]["package"].mae == pytest.approx(5.0)
 
 
 def test_a_version_of_this_window_or_a_later_one_is_not_previous(published: str, tmp_path: Path) -> None:

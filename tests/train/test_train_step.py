@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,16 +14,18 @@ from labelled_rows import SOURCE, labelled_rows, train_rows
 
 from kepler_train.errors import DataError
 from kepler_train.evaluate.judged import HELD_OUT, MODEL
+from kepler_train.model_key import ModelKey
 from kepler_train.models.hull import Hull
 from kepler_train.models.interval import apply_interval
+from kepler_train.models.metadata import Interval
 from kepler_train.spec import RunSpec
 from kepler_train.train.trainers.linear import LinearRegressionTrainer
 
-PART = f"{SOURCE}/AbsPower/BPFOnly/LinearRegressionTrainer"
+KEY = ModelKey(SOURCE, "AbsPower", "BPFOnly", "LinearRegressionTrainer")
 
 
-def trained(rows: pd.DataFrame, out: Path, part: str = PART, **asked: Any) -> dict[str, Any]:
-    train_rows(rows, RunSpec(**asked), part, out)
+def trained(rows: pd.DataFrame, out: Path, key: ModelKey = KEY, **asked: Any) -> dict[str, Any]:
+    train_rows(rows, RunSpec(**asked), key, out)
     found: dict[str, Any] = json.loads((out / MODEL / "metadata.json").read_text())
     return found
 
@@ -50,7 +53,7 @@ def test_its_interval_and_its_hull_are_those_of_every_component(tmp_path: Path) 
     assert set(found["interval"]) == set(found["hull"]) == {"package", "uncore"}
     package = found["interval"]["package"]
     assert (package["level"], package["rows"], package["workloads"]) == (0.8, 240, 4)
-    low, high = apply_interval(package, np.array([60.0]))
+    low, high = apply_interval(Interval(**package), np.array([60.0]))
     assert (high - low)[0] / 2 == pytest.approx(1.28 * 2.0, rel=0.2)  # 80 % of normal errors of 2 W
     hull = Hull.read(found["hull"]["package"])
     assert not hull.outside(rows).any()
@@ -66,13 +69,13 @@ class LooksBack(LinearRegressionTrainer):
 
 
 @pytest.fixture
-def looks_back(monkeypatch: pytest.MonkeyPatch) -> str:
+def looks_back(monkeypatch: pytest.MonkeyPatch) -> ModelKey:
     monkeypatch.setattr("kepler_train.train.one_model.find_trainer", lambda _: LooksBack())
-    return f"{SOURCE}/AbsPower/BPFOnly/LooksBack"
+    return replace(KEY, trainer="LooksBack")
 
 
 def test_a_trainer_that_looks_back_sees_the_window_before_even_where_the_load_changed(
-    looks_back: str, tmp_path: Path
+    looks_back: ModelKey, tmp_path: Path
 ) -> None:
     rows = labelled_rows(240)
     before = rows["bpf_cpu_time_ms"].shift(1).fillna(rows["bpf_cpu_time_ms"])
@@ -86,6 +89,6 @@ def test_a_trainer_that_looks_back_sees_the_window_before_even_where_the_load_ch
     assert found["hull"]["package"]["features"] == ["bpf_cpu_time_ms", "bpf_page_cache_hit"]
 
 
-def test_containers_have_no_window_before_to_look_back_to(looks_back: str, tmp_path: Path) -> None:
+def test_containers_have_no_window_before_to_look_back_to(looks_back: ModelKey, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="LooksBack looks at earlier windows"):
-        trained(labelled_rows(240), tmp_path, looks_back.replace("AbsPower", "DynPower"))
+        trained(labelled_rows(240), tmp_path, replace(looks_back, output_type="DynPower"))

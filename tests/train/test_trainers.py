@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kepler_train.errors import UserError
 from kepler_train.evaluate.additivity import additivity_error
 from kepler_train.models import Fitted, PowerModel
-from kepler_train.train.trainer import TRAINERS, trainer
+from kepler_train.train.trainer import house_trainers, trainer
 from kepler_train.train.trainers.linear import LinearRegressionTrainer
 from kepler_train.train.trainers.xgboost import XgboostFitTrainer
 
@@ -47,7 +47,7 @@ def test_linear_never_goes_below_zero_for_any_work(seed: int, intercept: bool) -
     assert intercept or model.predict(np.zeros((1, 4))).tolist() == [0.0]
 
 
-@pytest.mark.parametrize("name", sorted(TRAINERS))
+@pytest.mark.parametrize("name", sorted(house_trainers()))
 @pytest.mark.parametrize("power", [0.0, 42.0])
 def test_a_component_that_never_changes_is_learnt_as_it_is(name: str, power: float) -> None:
     X = np.random.default_rng(0).uniform(0, 100, (60, 2))
@@ -55,7 +55,7 @@ def test_a_component_that_never_changes_is_learnt_as_it_is(name: str, power: flo
     np.testing.assert_allclose(model.predict(X), power, atol=0.01)
 
 
-@pytest.mark.parametrize("name", sorted(TRAINERS))
+@pytest.mark.parametrize("name", sorted(house_trainers()))
 def test_features_that_never_move_are_no_obstacle(name: str) -> None:
     model = trainer(name).fit(training_rows(np.zeros((60, 2)), np.full(60, 7.0)))
     np.testing.assert_allclose(model.predict(np.zeros((3, 2))), 7.0, atol=0.01)
@@ -83,7 +83,7 @@ def test_linear_adds_up_and_trees_do_not(tmp_path: Path) -> None:
     halves["bpf_page_cache_hit"] /= 2
     halves.to_parquet(tmp_path / "containers.parquet", index=False)
     errors = {}
-    for name in TRAINERS:
+    for name in house_trainers():
         learnt = trainer(name)
         part = learnt.fit(training_rows(X, y, intercept=False))
         model = PowerModel(name, 0, {"package": Fitted.select(FEATURES, part)})

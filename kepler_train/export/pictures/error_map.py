@@ -31,7 +31,7 @@ def draw_error_map(tables: list[Table], file: Path) -> None:
     figure = new_figure(max(WIDTH, 2.2 + wide * len(tables)), 2.4 + _LINE * len(trainers))
     axes = figure.subplots(1, len(tables), squeeze=False, sharey=True)[0]
     for axis, table in zip(axes, tables, strict=True):
-        power = _trained(table)[0].figures[Protocol.BLOCKED]["mean_power"]
+        power = _trained(table)[0].figures[Protocol.BLOCKED].mean_power
         axis.set_title(f"{table.component} (mean {_watts(power)} W)")
         axis.set_xticks(np.arange(len(groups)), groups, rotation=30, ha="right", rotation_mode="anchor")
         axis.set_yticks(np.arange(len(trainers)), trainers)
@@ -92,11 +92,11 @@ def _best_first(tables: list[Table]) -> list[str]:
 
 
 def _mae(row: Standing) -> float:
-    return float(row.farthest["mae"])
+    return row.farthest.mae
 
 
 def _blocked(row: Standing) -> float:
-    return float(row.figures[Protocol.BLOCKED]["mae"])
+    return row.figures[Protocol.BLOCKED].mae
 
 
 def _watts(value: float) -> str:

@@ -14,6 +14,7 @@ from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.pictures.style import Mark, new_figure, number, save_figure, shorten, thinned, workload_marks
 from kepler_train.extract.row_times import BLOCK
+from kepler_train.model_key import ModelKey
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,31 +37,31 @@ _STROKES = {
 }
 
 
-def draw_held_out(held_out: Mapping[str, HeldOut], file: Path) -> None:
+def draw_held_out(held_out: Mapping[ModelKey, HeldOut], file: Path) -> None:
     """Draw a panel per model and component; points on the diagonal are right. Without models there is no picture.
 
     Rows are those of loads that were left out whole, or of blocks of time where no load was.
     """
     protocol, what = farthest(held_out)
     pieces = [
-        (part, piece.component, thinned(piece.rows, _POINTS))
-        for part, rows in sorted(held_out.items())
+        (key, piece.component, thinned(piece.rows, _POINTS))
+        for key, rows in sorted(held_out.items())
         for piece in rows.pieces
         if piece.protocol == protocol
     ]
     if not pieces:
         return
-    workloads = {name for part, _, rows in pieces for name in _by_workload(held_out[part], rows)}
+    workloads = {name for key, _, rows in pieces for name in _by_workload(held_out[key], rows)}
     figure, panels = _frame(len(pieces), tuple(sorted(workloads)), f"workload ({what} held out)")
     marks, single = workload_marks(workloads), len(held_out) == 1
     title = _title(pieces[0][0]).replace("\n", ": ") if single else "Best model of each energy source and output type"
     figure.suptitle(title, y=1 - 0.1 / figure.get_figheight())
-    for (axis, lines), (part, component, rows) in zip(panels, pieces, strict=True):
-        measured, predicted = held_out[part].columns["measured"], held_out[part].columns["predicted"]
+    for (axis, lines), (key, component, rows) in zip(panels, pieces, strict=True):
+        measured, predicted = held_out[key].columns["measured"], held_out[key].columns["predicted"]
         top = 1.05 * float(max(measured[rows].max(), predicted[rows].max())) or 1.0
         axis.set(xlim=(0, top), ylim=(0, top), xlabel=f"measured {component} power (W)")
-        axis.set_title(component if single else _title(part))
-        of_workload = _by_workload(held_out[part], rows)
+        axis.set_title(component if single else _title(key))
+        of_workload = _by_workload(held_out[key], rows)
         for name, line in lines.items():
             shown = of_workload.get(name, rows[:0])
             across, up = _STROKES[marks[name].marker][0]
@@ -69,7 +70,7 @@ def draw_held_out(held_out: Mapping[str, HeldOut], file: Path) -> None:
     save_figure(figure, file)
 
 
-def farthest(held_out: Mapping[str, HeldOut]) -> tuple[Protocol, str]:
+def farthest(held_out: Mapping[ModelKey, HeldOut]) -> tuple[Protocol, str]:
     """Return the protocol that says most and has rows of every model, and what was held out by it."""
     unseen = all(any(piece.protocol == Protocol.WORKLOAD for piece in rows.pieces) for rows in held_out.values())
     workloads = {name for rows in held_out.values() for name in rows.workload.names}
@@ -78,10 +79,9 @@ def farthest(held_out: Mapping[str, HeldOut]) -> tuple[Protocol, str]:
     return Protocol.BLOCKED, "blocks of time"
 
 
-def _title(part: str) -> str:
+def _title(key: ModelKey) -> str:
     """Return what a model is of, and its trainer, on two lines."""
-    source, output_type, group, trainer = part.split("/")
-    return f"{shorten(f'{output_type} of {source}, {group}', _TITLE)}\n{shorten(trainer, _TITLE)}"
+    return f"{shorten(f'{key.output_type} of {key.source}, {key.group}', _TITLE)}\n{shorten(key.trainer, _TITLE)}"
 
 
 def _by_workload(held_out: HeldOut, rows: Positions) -> dict[str, Positions]:

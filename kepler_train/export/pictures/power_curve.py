@@ -21,6 +21,7 @@ from kepler_train.export.pictures.style import (
     start_at_zero,
     thinned,
 )
+from kepler_train.model_key import ModelKey
 from kepler_train.train.held_out import LOAD
 
 if TYPE_CHECKING:
@@ -31,31 +32,32 @@ _HEIGHT = 3.6  # of a panel (inches)
 _PARTS, _ROWS = 25, 3  # of a curve, and rows of each part at least
 
 
-def draw_power_curves(held_out: Mapping[str, HeldOut], main: Mapping[str, str], file: Path) -> None:
+def draw_power_curves(held_out: Mapping[ModelKey, HeldOut], main: Mapping[str, str], file: Path) -> None:
     """Draw a panel per component: measured rows of the first model as dots, and a line for what each model predicts.
 
     `main` names the feature that stands for a component's load; it is the same for all models.
     """
     protocol, what = farthest(held_out)
     rows = {
-        (part, piece.component): piece.rows
-        for part, judged in held_out.items()
+        (key, piece.component): piece.rows
+        for key, judged in held_out.items()
         for piece in judged.pieces
         if piece.protocol == protocol
     }
     first = next(iter(held_out))
-    components = [component for part, component in rows if part == first]
+    components = [component for key, component in rows if key == first]
     figure, panels = new_panels(len(components), 2, _HEIGHT)
     for axis, component in zip(panels, components, strict=True):
         _dots(axis, *_columns(held_out[first], thinned(rows[first, component], _POINTS), "measured"), "measured")
-        for rank, (part, judged) in enumerate(held_out.items()):
-            line = medians(*_columns(judged, rows[part, component], "predicted"))
-            name = " on ".join(part.split("/")[:1:-1])
+        for rank, (key, judged) in enumerate(held_out.items()):
+            line = medians(*_columns(judged, rows[key, component], "predicted"))
+            name = f"{key.trainer} on {key.group}"
             axis.plot(*line, color=f"C{rank}", linewidth=2, label=name, zorder=3 - 0.1 * rank)  # the best is on top
         _finish(axis, component, main[component])
     legend_below(figure, panels[0], columns=2)
-    source, output_type, _, _ = first.split("/")
-    figure.suptitle(f"{output_type} of {source} against the load: measured, and median predicted ({what} held out)")
+    figure.suptitle(
+        f"{first.output_type} of {first.source} against the load: measured, and median predicted ({what} held out)"
+    )
     save_figure(figure, file)
 
 

@@ -24,7 +24,7 @@ from kepler_train.models import ComponentModel, SubsetModel
 from kepler_train.models.ensemble import MedianEnsemble, Member, read_members
 from kepler_train.samples.schedule import IDLE
 from kepler_train.train.methods.subsample import subsample
-from kepler_train.train.trainer import TRAINERS, Trainer, trainer
+from kepler_train.train.trainer import Trainer, house_trainers, trainer
 from kepler_train.train.trainers.linear import LinearRegressionTrainer
 from kepler_train.train.training_set import TrainingSet
 
@@ -119,7 +119,7 @@ def folds(data: TrainingSet, count: int) -> Iterator[tuple[npt.NDArray[np.intp],
 
 def _candidates(data: TrainingSet, failures: TrainerFailures) -> Iterator[Trainer]:
     """Yield the trainers without lags, those of this version and those of the user."""
-    for name in [*TRAINERS, *own_trainers()]:
+    for name in [*house_trainers(), *own_trainers()]:
         if name == AutoTrainer.name:
             continue
         try:
@@ -141,7 +141,7 @@ def _fit_best(
             break
         try:
             model = candidate.fit(data)
-            if candidate.name not in TRAINERS:
+            if candidate.name in own_trainers():
                 _check_readable(model, candidate.name, len(data.features))
             models[candidate.name] = model
         except (Exception, SystemExit) as error:
