@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kepler_train import __version__
 from kepler_train.evaluate.baselines import title
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.protocols import FORWARD, Protocol
+from kepler_train.export.markdown import template
 from kepler_train.export.pictures.held_out import draw_held_out
 from kepler_train.export.standings import of_component
 from kepler_train.models.hull import Hull
@@ -24,7 +22,7 @@ def write_card(folder: Path, metadata: ModelMetadata, held_out: HeldOut) -> None
     """Write the card of a model, with a picture of its held-out rows, from its complete metadata."""
     protocols = [protocol for protocol in Protocol if protocol in metadata.figures]
     farthest = Protocol.WORKLOAD if Protocol.WORKLOAD in protocols else Protocol.BLOCKED
-    content = _environment().get_template(CARD).render(
+    content = template(CARD, figure=_figure, error=_error, energy=_energy).render(
         about=metadata,
         figures=metadata.figures,
         lines=list(_lines(metadata)),
@@ -55,15 +53,6 @@ def ranges(hulls: Mapping[str, Mapping[str, object]]) -> dict[str, tuple[float, 
         for number, feature in enumerate(hull.features):
             limits[feature] = (hull.low[number] * hull.scale[number], hull.high[number] * hull.scale[number])
     return limits
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(  # noqa: S701  # Markdown, not HTML
-        loader=PackageLoader("kepler_train.export"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"figure": _figure, "error": _error, "energy": _energy}
-    return environment
 
 
 def _figure(value: float | None, digits: int = 2) -> str:

@@ -10,9 +10,8 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
+from kepler_train.export.markdown import template
 from kepler_train.export.pictures import TablePictures
 from kepler_train.model_key import Family, error_table, table_name
 from kepler_train.models.files import DETAILS, METADATA
@@ -74,13 +73,8 @@ class Overview:
 
     def page(self, up: str) -> str:
         """Return the page on the pipeline; `up` leads from it to where `home` is."""
-        environment = Environment(  # noqa: S701  # Markdown, not HTML
-            loader=PackageLoader("kepler_train.export"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        environment.filters |= {"plain": _plain, "minute": _minute}
-        return environment.get_template("pipeline.md").render(
-            about=self, home=f"{up}/{self.home}", pictures=TablePictures
-        )
+        page = template("pipeline.md", plain=_plain, minute=_minute)
+        return page.render(about=self, home=f"{up}/{self.home}", pictures=TablePictures)
 
 
 def read_overview(read: Callable[[str], bytes | None], name: str, home: str) -> Overview | None:

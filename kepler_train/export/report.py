@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from kepler_train import __version__
 from kepler_train.columns import meter_of
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.protocols import FORWARD, Protocol
+from kepler_train.export.markdown import template
 from kepler_train.export.pictures import PLOT, pictured
 from kepler_train.export.standings import Standing, Table, best_models, in_groups, tables
 from kepler_train.isolate.outcome import Isolation
@@ -31,14 +30,10 @@ _NAMES = {
 
 def write_report(file: Path, spec: RunSpec, evaluation: Evaluation, isolation: Isolation, run: str) -> None:
     """Write the Markdown report of a run."""
-    environment = Environment(  # noqa: S701  # Markdown, not HTML
-        loader=PackageLoader("kepler_train.export"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"figure": _figure, "line": _line, "meter": meter_of}
     models, standings = evaluation.models, tables(evaluation)
     passing = sorted(evaluation.passing, key=lambda key: models[key].mae)
     training = {key: verdict.training for key, verdict in models.items()}
-    content = environment.get_template("report.md").render(
+    content = template("report.md", figure=_figure, line=_line, meter=meter_of).render(
         spec=spec,
         run=run,
         models=models,
