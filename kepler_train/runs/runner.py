@@ -21,9 +21,18 @@ from kepler_train.workspace.step import Inputs, Step
 
 
 def run_step(
-    step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, part: str = "", force: bool = False
+    step: Step,
+    steps: Mapping[str, Step],
+    run: Run,
+    spec: RunSpec,
+    part: str = "",
+    force: bool = False,
+    quiet: bool = False,
 ) -> Manifest:
-    """Do a step of a run, or find that nothing has changed since it was done (unless forced)."""
+    """Do a step of a run, or find that nothing has changed since it was done (unless forced).
+
+    A `quiet` step neither says that it is done nor names the parts that it does without.
+    """
     known = step.parts(spec)
     if not known:
         raise UserError(f"The run {run.name} has no step {step.name}: its parameters do not ask for it.")
@@ -34,7 +43,7 @@ def run_step(
             if named
             else f"The step {step.name} has no parts."
         )
-    sources = _sources(step, steps, run, spec)
+    sources = _sources(step, steps, run, spec, quiet)
     inputs = [record for manifest in sources for record in _as_inputs(manifest)]
     done = None if force or step.always else run.manifest(step.name, part)
     if done is not None and _unchanged(done, run, spec, inputs):
@@ -62,12 +71,13 @@ def run_step(
             figures=figures,
         )
         _stage_out(run, manifest, out)
-    shown = ", ".join(f"{name} {value}" for name, value in figures.items() if isinstance(value, str | int | float))
-    say(
-        f"{step.name}: done in {time.monotonic() - clock:.1f} s{': ' + shown if shown else ''}.",
-        step=step.name,
-        figures=figures,
-    )
+    if not quiet:
+        shown = ", ".join(f"{name} {value}" for name, value in figures.items() if isinstance(value, str | int | float))
+        say(
+            f"{step.name}: done in {time.monotonic() - clock:.1f} s{': ' + shown if shown else ''}.",
+            step=step.name,
+            figures=figures,
+        )
     return manifest
 
 
@@ -97,8 +107,8 @@ class _Manifests:
         return self._read[step, part]
 
 
-def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> list[Manifest]:
-    """The manifests of everything the step reads, each of this spec and up to date."""
+def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, quiet: bool) -> list[Manifest]:
+    """Return the manifests of everything the step reads, each of this spec and up to date."""
     manifests = _Manifests(run, steps, spec)
     found: list[Manifest] = []
     for name in (*step.needs, *step.needs_by(spec)):
@@ -113,7 +123,7 @@ def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> 
         if not current:
             raise DataError(f"None of the {len(parts)} parts of the step {name} of the run {run.name} has a result.")
         missing = sorted(set(parts) - {manifest.part for manifest in current})
-        if missing:
+        if missing and not quiet:
             warn(f"{step.name}: {len(missing)} of {len(parts)} parts of {name} have no result: {', '.join(missing)}.")
         found.extend(current)
     return found
@@ -178,7 +188,7 @@ def _unchanged(done: Manifest, run: Run, spec: RunSpec, inputs: list[InputRecord
 def _as_written(run: Run, prefix: str, record: FileRecord, scratch: Path) -> bool:
     """Bring a file to this machine and see whether it is the recorded one: neither changed nor removed."""
     path = run.store.download(f"{prefix}/{record.path}", scratch)
-    return path.is_file() and sha256_of(path) == record.sha256
+    return path.is_file() and (run.store.private or sha256_of(path) == record.sha256)
 
 
 def _stage_in(
