@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kepler_train import __version__
-from kepler_train.errors import DataError, UserError, unknown_name
+from kepler_train.errors import DataError, UserError, room_for, unknown_name
 from kepler_train.events import say, warn
 from kepler_train.hashing import sha256_of
 from kepler_train.spec import RunSpec
@@ -54,7 +52,11 @@ def run_step(
         return done
 
     started, clock = datetime.now(UTC), time.monotonic()
-    with noting_failure(run, step.name, part, spec), _room_on_disk(step), run.store.scratch() as scratch:
+    with (
+        noting_failure(run, step.name, part, spec),
+        room_for(f"the files of the step {step.name}"),
+        run.store.scratch() as scratch,
+    ):
         folders, gathered = _stage_in(step, run, sources, scratch / "in")
         out = scratch / "out"
         out.mkdir()
@@ -79,17 +81,6 @@ def run_step(
             figures=figures,
         )
     return manifest
-
-
-@contextmanager
-def _room_on_disk(step: Step) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        place = f" at {error.filename}" if error.filename else ""
-        raise UserError(f"The disk is full{place}: make room for the files of the step {step.name}.") from None
 
 
 class _Manifests:
