@@ -35,12 +35,12 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
 def _split(value: Any) -> Any:
-    """A list may also come as one string, separated by commas or lines."""
+    """Return a list from one string, separated by commas or lines; anything else as it is."""
     return [part.strip() for part in re.split(r"[,\n]", value) if part.strip()] if isinstance(value, str) else value
 
 
 def _lines(value: Any) -> Any:
-    """A list whose values may hold commas may also come as one string, a line each."""
+    """Return a list from one string, a line each, as its values may hold commas; anything else as it is."""
     return [line.strip() for line in value.splitlines() if line.strip()] if isinstance(value, str) else value
 
 
@@ -319,24 +319,24 @@ class RunSpec(BaseModel):
         return self
 
     def trainers(self, output_type: OutputTypeName) -> list[str]:
-        """The trainers asked for, by output type."""
+        """Return the trainers for an output type."""
         return self.abs_trainers if output_type == "AbsPower" else self.dyn_trainers
 
     @property
     def window(self) -> tuple[datetime, datetime]:
-        """The window of a planned run."""
+        """Return the window of a planned run."""
         if self.start is None or self.end is None:
             raise UserError("The run has no window yet: give start and end, or let the plan step work it out.")
         return self.start, self.end
 
     def digest(self) -> str:
-        """SHA-256 of the spec, the same for equal specs; a window that stress makes is a result, and no part of it."""
+        """Return the SHA-256 of the spec; a window that the stress step makes is a result, and no part of it."""
         made = {"start", "end"} if self.stress else None
         return hashlib.sha256(self.model_dump_json(exclude=made).encode()).hexdigest()
 
 
 def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
-    """A spec from what a user gave; what is wrong with it is said in one sentence."""
+    """Return the spec that a user described; refuse what is wrong with it in one sentence."""
     try:
         return RunSpec.model_validate(data)
     except ValidationError as error:
@@ -352,7 +352,7 @@ def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
 
 
 def form_schema() -> dict[str, dict[str, Any]]:
-    """JSON schema of every parameter, by name, as Airflow's trigger form takes it."""
+    """Return the JSON schema of every parameter, by name, as Airflow's trigger form takes it."""
     properties: dict[str, dict[str, Any]] = RunSpec.model_json_schema(by_alias=False)["properties"]
     for name, (_, choices) in _VOCABULARY.items():
         if properties[name]["type"] == "array":

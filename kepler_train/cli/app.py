@@ -68,5 +68,5 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Options that every command shares."""
+    """Set what holds for every command."""
     use_format(log_format)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -63,7 +64,7 @@ def estimate(
 
 
 def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
-    """A model and its metadata, by the name of its folder or archive."""
+    """Return a model and its metadata, by the name of its folder or archive."""
     from kepler_train.models.artifact import read_model
 
     place = next((path for path in (Path(name).expanduser(), model_path(name)) if path.exists()), None)
@@ -98,7 +99,7 @@ def rows_for(metadata: ModelMetadata, data: str, options: Mapping[str, Any]) -> 
 def warn_of_rows_trained_on(
     model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame, found: pd.DataFrame
 ) -> None:
-    """Say when measured power is no test of a model, because it learnt from that time."""
+    """Warn when measured power is no test of a model, because it was trained on that time."""
     from kepler_train.estimate.estimates import rows_trained_on
 
     known = rows_trained_on(metadata, rows) if found["measured"].notna().any() else 0
@@ -112,7 +113,7 @@ def warn_of_rows_trained_on(
 
 
 def _off(rows: pd.DataFrame) -> str:
-    """How far estimates are from what was measured."""
+    """Return a phrase on how far estimates are from what was measured; empty where nothing was."""
     known = rows[rows["measured"].notna()]
     if known.empty:
         return ""

@@ -132,11 +132,11 @@ def train_from_data(
 
 
 def _frame_file(name: str) -> Path:
-    """The file of a frame, whose suffix may be left out."""
-    found = frame_file(name)
-    if found is None:
+    """Return the file of a frame, whose suffix may be left out."""
+    file = frame_file(name)
+    if file is None:
         raise UserError(f"There is no frame {data_path(name)}: name a .csv or .parquet file.")
-    return found
+    return file
 
 
 def _read(file: Path, spec: RunSpec) -> UserFrame:
@@ -146,7 +146,7 @@ def _read(file: Path, spec: RunSpec) -> UserFrame:
 
 
 def _node_type(rows: UserFrame, asked: int | None) -> int:
-    """The node type that the user names, else the frame; else 0."""
+    """Return the node type that the user names, else that of the frame, else 0."""
     numbers = ", ".join(f"{number:g}" for number in rows.node_types).replace("nan", "none")
     if asked is not None:
         if rows.node_types and rows.node_types != [asked]:
@@ -164,7 +164,7 @@ def _node_type(rows: UserFrame, asked: int | None) -> int:
 
 
 def _about(file: Path) -> dict[str, Any]:
-    """What is known of the rows: as the file says, or its name."""
+    """Return what is known of the rows, as the metadata of the file or its name say."""
     if file.suffix == ".csv":
         named = _PREPROCESSED.fullmatch(file.name)
         return named.groupdict() if named else {}

@@ -47,12 +47,12 @@ def machine(
     asked = o.spec_of(options, end=time)
     if server:
         moment = asked.end.timestamp() if asked.end else None
-        found = _behind(asked.prometheus, node, moment, asked.metric_prefix)
+        machines = _behind(asked.prometheus, node, moment, asked.metric_prefix)
     else:
-        found = {machine_id or Path(spec_file).stem: _here(spec_file)}
-    if len(found) > 1 and (machine_id or output):
-        raise UserError(f"{asked.prometheus} has {len(found)} nodes: choose one with --node: {', '.join(found)}.")
-    for name, spec in found.items():
+        machines = {machine_id or Path(spec_file).stem: _here(spec_file)}
+    if len(machines) > 1 and (machine_id or output):
+        raise UserError(f"{asked.prometheus} has {len(machines)} nodes: choose one with --node: {', '.join(machines)}.")
+    for name, spec in machines.items():
         _show(name, spec)
         if node_types and not add:
             _look_up(data_path(node_types), spec)
@@ -63,7 +63,7 @@ def machine(
 
 
 def _is_input(place: Path, spec_file: str) -> bool:
-    """Whether the spec would be written to where it was read, which has nothing to gain from that."""
+    """Return whether the spec would be written to the file that it was read from."""
     return bool(spec_file) and place.exists() and place.samefile(named(spec_file, ".json"))
 
 
@@ -162,7 +162,7 @@ def _read(file: Path, begin: bool = False) -> NodeTypeIndex:
 
 @contextmanager
 def _alone_beside(file: Path) -> Iterator[None]:
-    """Two that add at once wait for each other: the second must read what the first wrote."""
+    """Hold a lock beside a file: of two that add at once, the second must read what the first wrote."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         folder = os.open(file.parent, os.O_RDONLY)

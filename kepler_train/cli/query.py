@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How samples are written."""
+    """The format of samples."""
 
     PARQUET = "parquet"
     JSON = "json"
@@ -107,7 +107,7 @@ def _check_names(output: str, form: Format, benchmark: str, window: str, machine
 
 
 def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | None:
-    """The machine that was measured, as its stress run says or, without one, its exporters; never this one."""
+    """Return the measured machine as its stress run describes it, else as its exporters do; never this one."""
     from kepler_train.query.machines import exported_machines
     from kepler_train.samples.benchmark import stressed_machine
 
@@ -115,17 +115,17 @@ def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | Non
         return machine
     not_written = f"{named(spec.machine_id, '.json')} is not written, `kepler-train machine` makes it on the machine"
     try:
-        chosen = exported_machines(spec)
+        machines = exported_machines(spec)
     except DataError as error:
         warn(f"{error} So {not_written}.")
         return None
-    kinds = set(chosen.values())
+    kinds = set(machines.values())
     if len(kinds) > 1:
-        warn(f"{', '.join(chosen)} are {len(kinds)} kinds of machines: choose one with --node, for {not_written}.")
+        warn(f"{', '.join(machines)} are {len(kinds)} kinds of machines: choose one with --node, for {not_written}.")
         return None
     machine = next(iter(kinds), None)
     if machine is None or not any(machine.attributes().values()):
-        warn(f"No exporter tells what kind of machine {', '.join(chosen) or spec.machine_id} is: {not_written}.")
+        warn(f"No exporter tells what kind of machine {', '.join(machines) or spec.machine_id} is: {not_written}.")
         return None
     return machine
 
@@ -158,7 +158,7 @@ def _csv_folder(output: str) -> Path:
 
 
 def is_csv(folder: Path) -> bool:
-    """Whether a folder holds CSV files and nothing else."""
+    """Return whether a folder holds CSV files and nothing else."""
     return all(file.suffix == ".csv" for file in folder.iterdir())
 
 

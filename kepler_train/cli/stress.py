@@ -108,7 +108,7 @@ def _counts(instances: str) -> list[int]:
 
 
 def _manifest(output: str) -> Path:
-    """The file to write, if it can be written and holds no data but an earlier schedule."""
+    """Return the file to write; refuse one that cannot be written, or holds anything but an earlier schedule."""
     from kepler_train.samples.schedule import parse_schedule
 
     path = named(output, ".json")

@@ -58,7 +58,7 @@ def give_isolated_rows(
 
 
 def _skip_samples(run: TemporaryRun) -> None:
-    """Let the steps that come before a frame have no result to speak of."""
+    """Give the steps that come before a frame an empty result."""
     for step in ("query", "validate"):
         run.give(step, lambda _: None)
 

@@ -1,4 +1,4 @@
-"""Runs a step on a workspace: stage in, verify, work, stage out, and only then the manifest."""
+"""Run a step on a workspace: stage in, verify, work, stage out, and only then write the manifest."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def run_step(
 
 
 class _Manifests:
-    """The manifests of a run, each read once: `checked` are up to date, `said` is what is wrong with others."""
+    """The manifests of a run, each read once: `checked` are up to date, `warned` are the sentences on others."""
 
     def __init__(self, run: Run, steps: Mapping[str, Step], spec: RunSpec) -> None:
         self.run, self.steps, self.spec, self.digest = run, steps, spec, spec.digest()
         self.checked: set[tuple[str, str]] = set()
-        self.said: set[str] = set()
+        self.warned: set[str] = set()
         self._read: dict[tuple[str, str], Manifest | None] = {}
 
     def of(self, step: str, part: str = "") -> Manifest | None:
@@ -101,13 +101,13 @@ class _Manifests:
 def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, quiet: bool) -> list[Manifest]:
     """Return the manifests of everything the step reads, each of this spec and up to date."""
     manifests = _Manifests(run, steps, spec)
-    found: list[Manifest] = []
+    sources: list[Manifest] = []
     for name in (*step.needs, *step.needs_by(spec)):
         manifest = manifests.of(name)
         if manifest is None:
             raise UserError(f"The run {run.name} has no result of the step {name}: run it first.")
         _check_current(manifest, manifests)
-        found.append(manifest)
+        sources.append(manifest)
     for name in step.gathers:
         parts = steps[name].parts(spec)
         current = _current_parts(name, manifests)
@@ -116,13 +116,13 @@ def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, qui
         missing = sorted(set(parts) - {manifest.part for manifest in current})
         if missing and not quiet:
             warn(f"{step.name}: {len(missing)} of {len(parts)} parts of {name} have no result: {', '.join(missing)}.")
-        found.extend(current)
-    return found
+        sources.extend(current)
+    return sources
 
 
 def _current_parts(step: str, manifests: _Manifests) -> list[Manifest]:
-    """The parts of a step that are there; one of another spec or of older inputs is no part of this run's work."""
-    found = []
+    """Return the results of a step's parts; skip those of another spec, and those of older inputs with a warning."""
+    sources = []
     for part in manifests.steps[step].parts(manifests.spec):
         manifest = manifests.of(step, part)
         if manifest is None or manifest.spec_digest != manifests.digest:
@@ -130,16 +130,16 @@ def _current_parts(step: str, manifests: _Manifests) -> list[Manifest]:
         try:
             _check_current(manifest, manifests)
         except UserError as error:
-            if str(error) not in manifests.said:
-                manifests.said.add(str(error))
+            if str(error) not in manifests.warned:
+                manifests.warned.add(str(error))
                 warn(str(error))
         else:
-            found.append(manifest)
-    return found
+            sources.append(manifest)
+    return sources
 
 
 def _check_current(manifest: Manifest, manifests: _Manifests) -> None:
-    """Refuse a result of another spec, or one whose inputs, or theirs, have been made anew or became more since."""
+    """Refuse a result of another spec, and one whose inputs, directly or not, have changed or become more since."""
     run, which = manifests.run, f"{manifest.step} {manifest.part}".rstrip()
     if (manifest.step, manifest.part) in manifests.checked:
         return
@@ -154,7 +154,7 @@ def _check_current(manifest: Manifest, manifests: _Manifests) -> None:
             _check_current(upstream, manifests)
     for name in manifests.steps[manifest.step].gathers:
         read = {record.part for record in manifest.inputs if record.step == name}
-        later = [one.part for one in _current_parts(name, manifests) if one.part not in read]
+        later = [part.part for part in _current_parts(name, manifests) if part.part not in read]
         if later:
             raise UserError(f"The step {which} of the run {run.name} lacks {name} {', '.join(later)}: run it again.")
     manifests.checked.add((manifest.step, manifest.part))
@@ -165,19 +165,19 @@ def _as_inputs(manifest: Manifest) -> list[InputRecord]:
 
 
 def _unchanged(done: Manifest, run: Run, spec: RunSpec, inputs: list[InputRecord]) -> bool:
-    """Whether a result was made by this spec and version from these very inputs, and is still there."""
+    """Return whether a result was made by this spec and version from these inputs, and still exists."""
     if (done.spec_digest, done.version, done.inputs) != (spec.digest(), __version__, inputs):
         return False
     prefix = run.folder(done.step, done.part)
-    there = run.store.sizes(prefix)
-    if any(there.get(f"{prefix}/{record.path}") != record.size for record in done.outputs):
+    sizes = run.store.sizes(prefix)
+    if any(sizes.get(f"{prefix}/{record.path}") != record.size for record in done.outputs):
         return False
     with run.store.scratch() as scratch:  # the next step will refuse files that are not those of the manifest
         return all(_as_written(run, prefix, record, scratch) for record in done.outputs)
 
 
 def _as_written(run: Run, prefix: str, record: FileRecord, scratch: Path) -> bool:
-    """Bring a file to this machine and see whether it is the recorded one: neither changed nor removed."""
+    """Bring a file to this machine; return whether it is the recorded one, neither changed nor removed."""
     path = run.store.download(f"{prefix}/{record.path}", scratch)
     return path.is_file() and (run.store.private or sha256_of(path) == record.sha256)
 
@@ -185,7 +185,7 @@ def _as_written(run: Run, prefix: str, record: FileRecord, scratch: Path) -> boo
 def _stage_in(
     step: Step, run: Run, sources: list[Manifest], scratch: Path
 ) -> tuple[dict[str, Path], dict[str, dict[str, Path]]]:
-    """Bring every input to this machine and verify it; answer the folders by step and part."""
+    """Bring every input to this machine and verify it; return the folders by step and part."""
     folders = {name: scratch / run.folder(name) for name in step.gathers}
     gathered: dict[str, dict[str, Path]] = {name: {} for name in step.gathers}
     for manifest in sources:
@@ -205,7 +205,7 @@ def _stage_in(
 
 
 def _stage_out(run: Run, manifest: Manifest, out: Path) -> None:
-    """Withdraw the old result, put the new files, and last the manifest that makes them a result."""
+    """Withdraw the old result, store the new files, and last the manifest that makes them a result."""
     prefix = run.folder(manifest.step, manifest.part)
     run.store.delete(f"{prefix}/{MANIFEST}")
     stale = set(run.store.sizes(prefix)) - {f"{prefix}/{record.path}" for record in manifest.outputs}
