@@ -29,7 +29,7 @@ from pydantic.config import JsonDict
 from kepler_train.catalog import OutputTypeName, catalog
 from kepler_train.catalog.methods import ATTRIBUTION_RULES, EXTRACTORS, ISOLATORS
 from kepler_train.catalog.own_trainers import trainer_names
-from kepler_train.errors import UserError, unknown_name
+from kepler_train.errors import UserError, first_problem, unknown_name
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
@@ -341,10 +341,8 @@ def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
         return RunSpec.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False)
-        first = problems[0]
-        name = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        given = f" (given: {first['input']!r})" if first["type"] != "value_error" else ""
+        name, message = first_problem(error)
+        given = f" (given: {problems[0]['input']!r})" if problems[0]["type"] != "value_error" else ""
         more = f" {len(problems) - 1} more parameter(s) are wrong too." if len(problems) > 1 else ""
         raise UserError(
             f"{where}: {name + ': ' if name else ''}{message}{given}{'' if message[-1] in '.?' else '.'}{more}"

@@ -21,7 +21,7 @@ from kepler_train.spec import RunSpec
 from kepler_train.train.apart import apart, runs_users_code
 from kepler_train.validate.judging import VERDICT, write_verdict
 from kepler_train.validate.verdict import check_verdict, verdict
-from kepler_train.workspace import Figures, Inputs, Manifest, Run, Step, failures
+from kepler_train.workspace import Figures, Inputs, Manifest, Run, Step, failure_reasons
 from kepler_train.workspace.failures import noting_failure
 from kepler_train.workspace.folder import FolderStore
 
@@ -136,7 +136,7 @@ class TemporaryRun:
             traceback.print_exc()
         else:
             return ""
-        reason = failures(self._run, "train", [part], self.spec)[part]
+        reason = failure_reasons(self._run, "train", [part], self.spec)[part]
         warn(f"{part} cannot be trained: {reason}")
         return reason
 

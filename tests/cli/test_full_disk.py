@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kepler_train.simulate.prometheus import prometheus_server
 from simulated import START, write_node
 
 from kepler_train.errors import UserError, room_for
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.node import Scenario, run_nodes
+from kepler_train.simulate.prometheus_server import prometheus_server
 from kepler_train.simulate.store import store_of
 
 Ended = tuple[int, list[str], list[str]]  # exit code, lines on stdout, lines on stderr
