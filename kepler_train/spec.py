@@ -57,12 +57,12 @@ Names = Annotated[list[str], BeforeValidator(_split)]
 Time = Annotated[datetime, AfterValidator(_to_utc)]
 
 
-def _parameter(section: str, default: Any, help_: str, *options: str, tekton: str = "", **bounds: Any) -> Any:
+def _parameter(section: str, default: Any, help_: str, options: str = "", tekton: str = "", **bounds: Any) -> Any:
     """Return a field of the spec: what the form, the file, the command line and the docs know of a parameter.
 
     `options` are its names on the command line, by default its name with dashes; `tekton` is its earlier name.
     """
-    known: JsonDict = {"section": section, "options": list(options)}
+    known: JsonDict = {"section": section, "options": options}
     return Field(default, description=help_, validation_alias=tekton or None, json_schema_extra=known, **bounds)
 
 
@@ -98,8 +98,7 @@ class RunSpec(BaseModel):
     pipeline: str = _train(
         "default",
         "Name of the pipeline: models are published under it.",
-        "-p",
-        "--pipeline-name",
+        "-p --pipeline-name",
         tekton="PIPELINE_NAME",
         pattern=NAME_PATTERN,
     )
@@ -107,16 +106,15 @@ class RunSpec(BaseModel):
         "", "Name of the measured machine.", "--id", tekton="MACHINE_ID", pattern=rf"^$|{NAME_PATTERN}"
     )
     energy_sources: Names = _train(
-        ["rapl-sysfs"], "Power meters to learn from.", "-e", "--energy-source", tekton="ENERGY_SOURCE", min_length=1
+        ["rapl-sysfs"], "Power meters to learn from.", "-e --energy-source", tekton="ENERGY_SOURCE", min_length=1
     )
     feature_groups: Names = _train(
-        ["BPFOnly"], "Sets of features to train on.", "-fg", "--feature-group", tekton="FEATURE_GROUP", min_length=1
+        ["BPFOnly"], "Sets of features to train on.", "-fg --feature-group", tekton="FEATURE_GROUP", min_length=1
     )
     output_types: Annotated[list[OutputTypeName], BeforeValidator(_split)] = _train(
         ["AbsPower", "DynPower"],
         "AbsPower: power of the node. DynPower: power of containers, without idle power.",
-        "-ot",
-        "--output-type",
+        "-ot --output-type",
         tekton="OUTPUT_TYPE",
         min_length=1,
     )
@@ -165,7 +163,7 @@ class RunSpec(BaseModel):
     prometheus: str = _collect(
         "http://127.0.0.1:9090", "Address of the Prometheus HTTP API.", "--server", pattern=r"^https?://[^\s]+$"
     )
-    nodes: Names = _collect([], "Nodes to take; a run that names none has the one that is there.", "--nodes", "--node")
+    nodes: Names = _collect([], "Nodes to take; a run that names none has the one that is there.", "--nodes --node")
     start: Time | None = _collect(None, "Start of the window (UTC).", "--start-time")
     end: Time | None = _collect(None, "End of the window (UTC).", "--end-time")
     window_seconds: float = _collect(

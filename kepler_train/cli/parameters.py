@@ -100,7 +100,7 @@ def _option(name: str, info: FieldInfo, taken: Taken) -> Parameter:
     elif kind is float and default is not None:
         default = f"{default:g}"  # 20, not 20.0
     described = typer.Option(
-        *(known["options"] or [f"--{name.replace('_', '-')}"]),
+        *(known["options"].split() or [f"--{name.replace('_', '-')}"]),
         help=_help(name, info),
         metavar="<names>" if kind == list[str] else None,
         min=next((bound.ge for bound in info.metadata if hasattr(bound, "ge")), None),
