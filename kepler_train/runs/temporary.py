@@ -12,6 +12,7 @@ from kepler_train.errors import DataError, KeplerTrainError
 from kepler_train.events import warn
 from kepler_train.machine.by_node import ANY_NODE, write_machines
 from kepler_train.machine.spec import MachineSpec
+from kepler_train.model_key import ModelKey
 from kepler_train.parts import models_of
 from kepler_train.plan.stored import SPEC
 from kepler_train.runs.registry import STEPS
@@ -19,7 +20,7 @@ from kepler_train.runs.runner import run_step
 from kepler_train.samples.schedule import SCHEDULE, Schedule
 from kepler_train.spec import RunSpec
 from kepler_train.train.apart import apart, runs_users_code
-from kepler_train.validate.judging import VERDICT, write_verdict
+from kepler_train.validate.outcome import VERDICT
 from kepler_train.validate.verdict import check_verdict, verdict
 from kepler_train.workspace import Figures, Inputs, Manifest, Run, Step, failure_reasons
 from kepler_train.workspace.failures import noting_failure
@@ -97,7 +98,7 @@ class TemporaryRun:
             write_machines(out, {ANY_NODE: machine} if machine else {})
 
         self.give("query", write)
-        self.give("validate", lambda out: write_verdict(found, out / VERDICT))
+        self.give("validate", lambda out: found.write(out / VERDICT))
 
     def do(self, step: str) -> Figures:
         """Do all parts of a step; return the figures of the last."""
@@ -111,7 +112,7 @@ class TemporaryRun:
 
         A model that cannot be trained is a warning. Return the figures of the export and the number `trained`.
         """
-        reasons = {part: reason for part in models_of(self.spec) if (reason := self._train_model(part))}
+        reasons = {key: reason for key in models_of(self.spec) if (reason := self._train_model(key))}
         trained = len(models_of(self.spec)) - len(reasons)
         if not trained:
             different = set(reasons.values())
@@ -120,13 +121,13 @@ class TemporaryRun:
         self.do("evaluate")
         return self.do("export") | {"trained": trained}
 
-    def _train_model(self, part: str) -> str:
+    def _train_model(self, key: ModelKey) -> str:
         """Train one model; return why it could not be, or nothing."""
-        trainer = part.rpartition("/")[2]
+        part = str(key)
         try:
-            if runs_users_code(trainer):
+            if runs_users_code(key.trainer):
                 with noting_failure(self._run, "train", part, self.spec):
-                    apart(trainer, _do, "train", self._run, self.spec, part)
+                    apart(key.trainer, _do, "train", self._run, self.spec, part)
             else:
                 _do("train", self._run, self.spec, part)
         except KeplerTrainError as error:
