@@ -87,7 +87,7 @@ def test_of_a_table_that_is_written(
     def fill(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "rows.parquet")
 
-    monkeypatch.setattr("kepler_train.extract.table.write_table", fill)
+    monkeypatch.setattr("kepler_train.extract.training_table.write_table", fill)
     code, _, errors = kepler_train("extract", "-i", str(query))
     assert code == 2
     assert errors == [
