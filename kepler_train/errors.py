@@ -12,7 +12,10 @@ Anything else that ends a step is a bug and shows its traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import errno
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 # A longer list of names hides the hint instead of helping.
 _MOST_LISTED = 25
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class KeplerTrainError(Exception):
@@ -64,3 +68,21 @@ def first_problem(error: ValidationError) -> tuple[str, str]:
     """Return where the first problem of a document is, as a dotted path, and what it is."""
     problem = error.errors(include_url=False)[0]
     return ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
+
+
+@contextmanager
+def room_for(what: str) -> Iterator[None]:
+    """Refuse to go on when the disk has no room for something; other errors pass."""
+    try:
+        yield
+    except OSError as error:
+        if not _is_full(error):
+            raise
+        place = f" at {error.filename}" if error.filename else ""
+        raise UserError(f"The disk is full{place}: make room for {what}.") from None
+
+
+def _is_full(error: OSError) -> bool:
+    # What happened to the files of a folder that is copied is only in the words of the error.
+    in_words = isinstance(error, shutil.Error) and any(f"[Errno {number}]" in str(error) for number in _FULL)
+    return error.errno in _FULL or in_words

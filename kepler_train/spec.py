@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -28,18 +29,18 @@ from pydantic.config import JsonDict
 from kepler_train.catalog import OutputTypeName, catalog
 from kepler_train.catalog.methods import ATTRIBUTION_RULES, EXTRACTORS, ISOLATORS
 from kepler_train.catalog.own_trainers import trainer_names
-from kepler_train.errors import UserError, unknown_name
+from kepler_train.errors import UserError, first_problem, unknown_name
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
 def _split(value: Any) -> Any:
-    """A list may also come as one string, separated by commas or lines."""
+    """Return a list from one string, separated by commas or lines; anything else as it is."""
     return [part.strip() for part in re.split(r"[,\n]", value) if part.strip()] if isinstance(value, str) else value
 
 
 def _lines(value: Any) -> Any:
-    """A list whose values may hold commas may also come as one string, a line each."""
+    """Return a list from one string, a line each, as its values may hold commas; anything else as it is."""
     return [line.strip() for line in value.splitlines() if line.strip()] if isinstance(value, str) else value
 
 
@@ -55,11 +56,21 @@ def _to_utc(value: datetime) -> datetime:
 Names = Annotated[list[str], BeforeValidator(_split)]
 Time = Annotated[datetime, AfterValidator(_to_utc)]
 
-_TRAIN: JsonDict = {"section": "What to train"}
-_COLLECT: JsonDict = {"section": "What to collect"}
-_STRESS: JsonDict = {"section": "Stress"}
-_JUDGE: JsonDict = {"section": "How to judge"}
-_PUBLISH: JsonDict = {"section": "Where to publish"}
+
+def _parameter(section: str, default: Any, help_: str, options: str = "", tekton: str = "", **bounds: Any) -> Any:
+    """Return a field of the spec: what the form, the file, the command line and the docs know of a parameter.
+
+    `options` are its names on the command line, by default its name with dashes; `tekton` is its earlier name.
+    """
+    known: JsonDict = {"section": section, "options": options}
+    return Field(default, description=help_, validation_alias=tekton or None, json_schema_extra=known, **bounds)
+
+
+_train = partial(_parameter, "What to train")
+_collect = partial(_parameter, "What to collect")
+_stress = partial(_parameter, "Stress")
+_judge = partial(_parameter, "How to judge")
+_publish = partial(_parameter, "Where to publish")
 
 # Fields whose values are names of the catalog: validated by it, and offered as choices in the form.
 _VOCABULARY: dict[str, tuple[str, Callable[[], Collection[str]]]] = {
@@ -74,232 +85,151 @@ _VOCABULARY: dict[str, tuple[str, Callable[[], Collection[str]]]] = {
 }
 
 
+def choices(name: str) -> Collection[str]:
+    """Return the names that a parameter may have as its value; none where any value will do."""
+    return _VOCABULARY[name][1]() if name in _VOCABULARY else ()
+
+
 class RunSpec(BaseModel):
     """All that decides the result of a run. Times are UTC, powers W, durations s."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=False)
 
-    pipeline: str = Field(
+    pipeline: str = _train(
         "default",
-        validation_alias="PIPELINE_NAME",
+        "Name of the pipeline: models are published under it.",
+        "-p --pipeline-name",
+        tekton="PIPELINE_NAME",
         pattern=NAME_PATTERN,
-        description="Name of the pipeline: models are published under it.",
-        json_schema_extra=_TRAIN,
     )
-    machine_id: str = Field(
-        "",
-        validation_alias="MACHINE_ID",
-        pattern=rf"^$|{NAME_PATTERN}",
-        description="Name of the measured machine.",
-        json_schema_extra=_TRAIN,
+    machine_id: str = _train(
+        "", "Name of the measured machine.", "--id", tekton="MACHINE_ID", pattern=rf"^$|{NAME_PATTERN}"
     )
-    energy_sources: Names = Field(
-        ["rapl-sysfs"],
-        validation_alias="ENERGY_SOURCE",
-        min_length=1,
-        description="Power meters to learn from.",
-        json_schema_extra=_TRAIN,
+    energy_sources: Names = _train(
+        ["rapl-sysfs"], "Power meters to learn from.", "-e --energy-source", tekton="ENERGY_SOURCE", min_length=1
     )
-    feature_groups: Names = Field(
-        ["BPFOnly"],
-        validation_alias="FEATURE_GROUP",
-        min_length=1,
-        description="Sets of features to train on.",
-        json_schema_extra=_TRAIN,
+    feature_groups: Names = _train(
+        ["BPFOnly"], "Sets of features to train on.", "-fg --feature-group", tekton="FEATURE_GROUP", min_length=1
     )
-    output_types: Annotated[list[OutputTypeName], BeforeValidator(_split)] = Field(
+    output_types: Annotated[list[OutputTypeName], BeforeValidator(_split)] = _train(
         ["AbsPower", "DynPower"],
-        validation_alias="OUTPUT_TYPE",
+        "AbsPower: power of the node. DynPower: power of containers, without idle power.",
+        "-ot --output-type",
+        tekton="OUTPUT_TYPE",
         min_length=1,
-        description="AbsPower: power of the node. DynPower: power of containers, without idle power.",
-        json_schema_extra=_TRAIN,
     )
-    abs_trainers: Names = Field(
-        ["LinearRegressionTrainer", "XgboostFitTrainer"],
-        validation_alias="ABS_TRAINERS",
-        min_length=1,
-        description="Trainers for AbsPower.",
-        json_schema_extra=_TRAIN,
+    abs_trainers: Names = _train(
+        ["LinearRegressionTrainer", "XgboostFitTrainer"], "Trainers for AbsPower.", tekton="ABS_TRAINERS", min_length=1
     )
-    dyn_trainers: Names = Field(
-        ["LinearRegressionTrainer", "XgboostFitTrainer"],
-        validation_alias="DYN_TRAINERS",
-        min_length=1,
-        description="Trainers for DynPower.",
-        json_schema_extra=_TRAIN,
+    dyn_trainers: Names = _train(
+        ["LinearRegressionTrainer", "XgboostFitTrainer"], "Trainers for DynPower.", tekton="DYN_TRAINERS", min_length=1
     )
-    extractor: str = Field(
-        "default", validation_alias="EXTRACTOR", description="How counters become rates.", json_schema_extra=_TRAIN
+    extractor: str = _train("default", "How counters become rates.", tekton="EXTRACTOR")
+    resolution: float = _train(
+        0, "Length of a row's window (s); 0: the shortest in which the energy counter moves evenly.", ge=0
     )
-    resolution: float = Field(
-        0,
-        ge=0,
-        description="Length of a row's window (s); 0: the shortest in which the energy counter moves evenly.",
-        json_schema_extra=_TRAIN,
-    )
-    isolator: str = Field(
+    isolator: str = _train(
         "auto",
-        validation_alias="ISOLATOR",
-        description="How the background's power is removed; auto: by profile where there is one, else min.",
-        json_schema_extra=_TRAIN,
+        "How the background's power is removed; auto: by profile where there is one, else min.",
+        tekton="ISOLATOR",
     )
-    attribution: str = Field(
-        "proportional", description="How dynamic power is shared among containers.", json_schema_extra=_TRAIN
+    attribution: str = _train("proportional", "How dynamic power is shared among containers.")
+    target_hints: Names = _train(
+        [], "Parts of pod names that are the load; for the isolator trainer.", tekton="TARGET_HINTS"
     )
-    target_hints: Names = Field(
-        [],
-        validation_alias="TARGET_HINTS",
-        description="Parts of pod names that are the load; for the isolator trainer.",
-        json_schema_extra=_TRAIN,
+    bg_hints: Names = _train(
+        [], "Parts of pod names that are background, unless target_hints say what is the load.", tekton="BG_HINTS"
     )
-    bg_hints: Names = Field(
-        [],
-        validation_alias="BG_HINTS",
-        description="Parts of pod names that are background, unless target_hints say what is the load.",
-        json_schema_extra=_TRAIN,
-    )
-    abs_pipeline: str = Field(
+    abs_pipeline: str = _train(
         "",
-        validation_alias="ABS_PIPELINE_NAME",
+        "Pipeline whose AbsPower model the trainer isolator uses.",
+        "--abs-pipeline-name",
+        tekton="ABS_PIPELINE_NAME",
         pattern=rf"^$|{NAME_PATTERN}",
-        description="Pipeline whose AbsPower model the trainer isolator uses.",
-        json_schema_extra=_TRAIN,
     )
-    vm_train: bool = Field(
+    vm_train: bool = _train(
         False,
-        description="Learn the power of virtual machines: the energy that Kepler on their host ascribes to them, from"
+        "Learn the power of virtual machines: the energy that Kepler on their host ascribes to them, from"
         " features that are scraped inside them.",
-        json_schema_extra=_TRAIN,
     )
-    continue_from: str = Field(
+    continue_from: str = _train(
         "",
-        pattern=rf"^$|{NAME_PATTERN}",
-        description="Pipeline whose models of an earlier window training goes on from, where trainers can; its own or"
+        "Pipeline whose models of an earlier window training goes on from, where trainers can; its own or"
         " another. Empty: training starts afresh.",
-        json_schema_extra=_TRAIN,
+        pattern=rf"^$|{NAME_PATTERN}",
     )
-    seed: int = Field(0, ge=0, description="Seed of every random choice.", json_schema_extra=_TRAIN)
+    seed: int = _train(0, "Seed of every random choice.", ge=0)
 
-    prometheus: str = Field(
-        "http://127.0.0.1:9090",
-        pattern=r"^https?://[^\s]+$",
-        description="Address of the Prometheus HTTP API.",
-        json_schema_extra=_COLLECT,
+    prometheus: str = _collect(
+        "http://127.0.0.1:9090", "Address of the Prometheus HTTP API.", "--server", pattern=r"^https?://[^\s]+$"
     )
-    nodes: Names = Field(
-        [], description="Nodes to learn from; empty: the one that is there.", json_schema_extra=_COLLECT
-    )
-    start: Time | None = Field(None, description="Start of the window (UTC).", json_schema_extra=_COLLECT)
-    end: Time | None = Field(None, description="End of the window (UTC).", json_schema_extra=_COLLECT)
-    window_seconds: float = Field(
+    nodes: Names = _collect([], "Nodes to take; a run that names none has the one that is there.", "--nodes --node")
+    start: Time | None = _collect(None, "Start of the window (UTC).", "--start-time")
+    end: Time | None = _collect(None, "End of the window (UTC).", "--end-time")
+    window_seconds: float = _collect(
         24 * 3600.0,
+        "Length of the window when start or end is not given and the run has no data interval (s).",
+        "--interval",
         gt=0,
-        description="Length of the window when start or end is not given and the run has no data interval (s).",
-        json_schema_extra=_COLLECT,
     )
-    schedule: str = Field(
-        "",
-        description="File or s3:// address of the load phases in the window; empty: workloads are blocks of time.",
-        json_schema_extra=_COLLECT,
+    schedule: str = _collect(
+        "", "File or s3:// address of the load phases in the window; empty: workloads are blocks of time."
     )
-    dialect: str = Field(
-        "auto", description="Metric names: legacy is Kepler up to 0.9, current 0.10 on.", json_schema_extra=_COLLECT
+    dialect: str = _collect("auto", "Metric names: legacy is Kepler up to 0.9, current 0.10 on.")
+    metric_prefix: str = _collect(
+        "kepler_", "What Kepler's metric names start with.", pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]*$"
     )
-    metric_prefix: str = Field(
-        "kepler_",
-        pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]*$",
-        description="What Kepler's metric names start with.",
-        json_schema_extra=_COLLECT,
-    )
-    thirdparty_metrics: Names = Field(
-        [],
-        validation_alias="THIRDPARTY_METRICS",
-        description="Metrics of other exporters used as features.",
-        json_schema_extra=_COLLECT,
+    thirdparty_metrics: Names = _collect(
+        [], "Metrics of other exporters used as features.", tekton="THIRDPARTY_METRICS"
     )
 
-    stress: bool = Field(
-        False,
-        description="Stress the machine that the run works on now, and learn from that time: name no window then.",
-        json_schema_extra=_STRESS,
+    stress: bool = _stress(
+        False, "Stress the machine that the run works on now, and learn from that time: name no window then."
     )
-    stress_args: Annotated[list[str], BeforeValidator(_lines)] = Field(
+    stress_args: Annotated[list[str], BeforeValidator(_lines)] = _stress(
         ["cpu;none;none", "branch;none;none", "regs;none;none", "l1cache;none;none", "cache;none;none"],
-        validation_alias="STRESS_ARGS",
-        description="Loads, one per line: load;extra key;extra value, and more pairs; none where not applicable.",
-        json_schema_extra=_STRESS,
+        "Loads, one per line: load;extra key;extra value, and more pairs; none where not applicable.",
+        tekton="STRESS_ARGS",
     )
-    stress_timeout: float = Field(
-        20, validation_alias="STRESS_TIMEOUT", gt=0, description="Length of a load (s).", json_schema_extra=_STRESS
+    stress_timeout: float = _stress(20, "Length of a load (s).", "--timeout", tekton="STRESS_TIMEOUT", gt=0)
+    stress_break_interval: float = _stress(
+        5, "Pause between loads (s).", "--break", tekton="STRESS_BREAK_INTERVAL", ge=0
     )
-    stress_break_interval: float = Field(
-        5,
-        validation_alias="STRESS_BREAK_INTERVAL",
-        ge=0,
-        description="Pause between loads (s).",
-        json_schema_extra=_STRESS,
+    idle_collect_interval: float = _stress(
+        100, "Length of the idle phases before and after the loads (s).", "--idle", tekton="IDLE_COLLECT_INTERVAL", ge=0
     )
-    idle_collect_interval: float = Field(
-        100,
-        validation_alias="IDLE_COLLECT_INTERVAL",
-        ge=0,
-        description="Length of the idle phases before and after the loads (s).",
-        json_schema_extra=_STRESS,
-    )
-    cpu_frequency_enabled: bool = Field(
+    cpu_frequency_enabled: bool = _stress(
         False,
-        validation_alias="CPU_FREQUENCY_ENABLED",
-        description="Repeat every load at several CPU frequencies.",
-        json_schema_extra=_STRESS,
+        "Repeat every load at several CPU frequencies.",
+        "--frequency-sweep/--no-frequency-sweep",
+        tekton="CPU_FREQUENCY_ENABLED",
     )
 
-    gate_mae: float = Field(
-        10, gt=0, description="A model passes with at most this error (W) …", json_schema_extra=_JUDGE
-    )
-    gate_mape: float = Field(20, gt=0, description="… or at most this error (%) …", json_schema_extra=_JUDGE)
-    gate_limit: float = Field(100, gt=0, description="… and both below this limit.", json_schema_extra=_JUDGE)
-    mape_floor: float = Field(
-        1.0, gt=0, description="Rows below this power (W) do not count in MAPE.", json_schema_extra=_JUDGE
-    )
-    folds: int = Field(
-        5, ge=2, le=100, description="Parts that the rows are cut into for held-out error.", json_schema_extra=_JUDGE
-    )
-    interval_level: float = Field(
-        0.9,
-        gt=0,
-        lt=1,
-        description="Share of measured power that a model's prediction interval is to hold.",
-        json_schema_extra=_JUDGE,
+    gate_mae: float = _judge(10, "A model passes with at most this error (W) …", gt=0)
+    gate_mape: float = _judge(20, "… or at most this error (%) …", gt=0)
+    gate_limit: float = _judge(100, "… and both below this limit.", gt=0)
+    mape_floor: float = _judge(1.0, "Rows below this power (W) do not count in MAPE.", gt=0)
+    folds: int = _judge(5, "Parts that the rows are cut into for held-out error.", ge=2, le=100)
+    interval_level: float = _judge(
+        0.9, "Share of measured power that a model's prediction interval is to hold.", gt=0, lt=1
     )
 
-    publish_to: str = Field(
-        "",
-        description="Folder or s3:// address for models; empty: models/ in the workspace.",
-        json_schema_extra=_PUBLISH,
-    )
-    preprocessed_csv: bool = Field(
+    publish_to: str = _publish("", "Folder or s3:// address for models; empty: models/ in the workspace.")
+    preprocessed_csv: bool = _publish(
         False,
-        description="Keep the training rows as CSV files with the models, as earlier tools of Kepler do.",
-        json_schema_extra=_PUBLISH,
+        "Keep the training rows as CSV files with the models, as earlier tools of Kepler do.",
+        "--preprocessed-data",
     )
-    legacy_pickles: bool = Field(
-        False,
-        description="Add the .pkl files that clients of kepler-model-server 0.7 load; kepler-train never loads them.",
-        json_schema_extra=_PUBLISH,
+    legacy_pickles: bool = _publish(
+        False, "Add the .pkl files that clients of kepler-model-server 0.7 load; kepler-train never loads them."
     )
-    publisher: str = Field("", description="Account named as publisher.", json_schema_extra=_PUBLISH)
-    node_type: int = Field(0, ge=0, description="Node type index that the models are for.", json_schema_extra=_PUBLISH)
-    cos_provider: Literal["none", "ibmcloud", "aws"] = Field(
-        "none",
-        validation_alias="COS_PROVIDER",
-        description="Whose object store holds the secret below.",
-        json_schema_extra=_PUBLISH,
+    publisher: str = _publish("", "Account named as publisher.")
+    node_type: int = _publish(0, "Node type index that the models are for.", ge=0)
+    cos_provider: Literal["none", "ibmcloud", "aws"] = _publish(
+        "none", "Whose object store holds the secret below.", tekton="COS_PROVIDER"
     )
-    cos_secret_name: str = Field(
-        "",
-        validation_alias="COS_SECRET_NAME",
-        description="Kubernetes secret with the keys of the object store.",
-        json_schema_extra=_PUBLISH,
+    cos_secret_name: str = _publish(
+        "", "Kubernetes secret with the keys of the object store.", tekton="COS_SECRET_NAME"
     )
 
     @model_validator(mode="before")
@@ -387,32 +317,30 @@ class RunSpec(BaseModel):
         return self
 
     def trainers(self, output_type: OutputTypeName) -> list[str]:
-        """The trainers asked for, by output type."""
+        """Return the trainers for an output type."""
         return self.abs_trainers if output_type == "AbsPower" else self.dyn_trainers
 
     @property
     def window(self) -> tuple[datetime, datetime]:
-        """The window of a planned run."""
+        """Return the window of a planned run."""
         if self.start is None or self.end is None:
             raise UserError("The run has no window yet: give start and end, or let the plan step work it out.")
         return self.start, self.end
 
     def digest(self) -> str:
-        """SHA-256 of the spec, the same for equal specs; a window that stress makes is a result, and no part of it."""
+        """Return the SHA-256 of the spec; a window that the stress step makes is a result, and no part of it."""
         made = {"start", "end"} if self.stress else None
         return hashlib.sha256(self.model_dump_json(exclude=made).encode()).hexdigest()
 
 
 def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
-    """A spec from what a user gave; what is wrong with it is said in one sentence."""
+    """Return the spec that a user described; refuse what is wrong with it in one sentence."""
     try:
         return RunSpec.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False)
-        first = problems[0]
-        name = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        given = f" (given: {first['input']!r})" if first["type"] != "value_error" else ""
+        name, message = first_problem(error)
+        given = f" (given: {problems[0]['input']!r})" if problems[0]["type"] != "value_error" else ""
         more = f" {len(problems) - 1} more parameter(s) are wrong too." if len(problems) > 1 else ""
         raise UserError(
             f"{where}: {name + ': ' if name else ''}{message}{given}{'' if message[-1] in '.?' else '.'}{more}"
@@ -420,7 +348,7 @@ def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
 
 
 def form_schema() -> dict[str, dict[str, Any]]:
-    """JSON schema of every parameter, by name, as Airflow's trigger form takes it."""
+    """Return the JSON schema of every parameter, by name, as Airflow's trigger form takes it."""
     properties: dict[str, dict[str, Any]] = RunSpec.model_json_schema(by_alias=False)["properties"]
     for name, (_, choices) in _VOCABULARY.items():
         if properties[name]["type"] == "array":
@@ -428,6 +356,7 @@ def form_schema() -> dict[str, dict[str, Any]]:
         else:
             properties[name]["enum"] = list(choices())
     for schema in properties.values():
+        del schema["options"]  # of the command line
         if "anyOf" in schema:  # an optional value: one schema of two types
             branches = schema.pop("anyOf")
             schema.update(branches[0], type=[branch["type"] for branch in branches])

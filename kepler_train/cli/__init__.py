@@ -7,7 +7,7 @@ import sys
 import traceback
 
 from kepler_train.cli.app import app
-from kepler_train.errors import KeplerTrainError
+from kepler_train.errors import KeplerTrainError, room_for
 from kepler_train.events import fail
 
 
@@ -15,7 +15,8 @@ def main() -> None:
     """Run `kepler-train`; every foreseen failure is one sentence and its exit code."""
     gc.set_threshold(10_000)  # of the libraries' objects, which are looked through again and again, none is garbage
     try:
-        app()
+        with room_for("what the command writes, also to the folder of temporary files (TMPDIR)"):
+            app()
     except KeplerTrainError as error:
         fail(str(error), exit_code=error.exit_code)
         sys.exit(error.exit_code)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kepler_train.cli import demo, estimate, everyday, from_data, local, look, machine, query, simulate, steps, stress
+from kepler_train.cli.parameters import SpecCommand
 from kepler_train.errors import UserError
 from kepler_train.events import LogFormat, use_format
 
@@ -22,14 +23,14 @@ app = typer.Typer(
 )
 # In the order in which a person meets them: measure, look, train, hand over; then the machinery.
 for command in (stress.stress, machine.machine, query.query, everyday.validate, look.plot, look.profile):
-    app.command()(command)
+    app.command(cls=SpecCommand)(command)
 for step in (everyday.extract, everyday.isolate, everyday.train):
-    app.command()(step)
+    app.command(cls=SpecCommand)(step)
 for on_frame in (from_data.isolate_from_data, from_data.train_from_data):
-    app.command()(on_frame)
-    app.command(on_frame.__name__, hidden=True)(on_frame)  # as the earlier tool spells it
+    app.command(cls=SpecCommand)(on_frame)
+    app.command(on_frame.__name__, cls=SpecCommand, hidden=True)(on_frame)  # as the earlier tool spells it
 for last in (estimate.estimate, everyday.export, steps.run_step):
-    app.command()(last)
+    app.command(cls=SpecCommand)(last)
 
 
 def _add_optional(name: str, package: str, add: Callable[[], object]) -> None:
@@ -67,5 +68,5 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Options that every command shares."""
+    """Set what holds for every command."""
     use_format(log_format)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kepler_train.cli import options as o
 from kepler_train.cli.files import frame_file, model_path, query_samples, table_path, whole_file
+from kepler_train.cli.parameters import given, takes
 from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 
@@ -26,15 +28,12 @@ Data = Annotated[
 ]
 
 
+@takes("machine_id", "nodes", "thirdparty_metrics", "metric_prefix", "schedule")
 def estimate(
+    context: typer.Context,
     model: Model,
     data: Data = "kepler_query",
     output: o.Output = "estimated",
-    machine_id: o.Machine = "",
-    nodes: o.Nodes = "",
-    thirdparty_metrics: o.ThirdParty = "",
-    metric_prefix: o.Prefix = "",
-    schedule: o.ScheduleFile = "",
 ) -> None:
     """Estimate power with a model: a table, .parquet or .csv, with a row for every row of the data.
 
@@ -47,15 +46,7 @@ def estimate(
 
     place = table_path(output)
     learnt, metadata = model_of(model)
-    rows = rows_for(
-        metadata,
-        data,
-        machine_id,
-        schedule,
-        nodes=nodes,
-        thirdparty_metrics=thirdparty_metrics,
-        metric_prefix=metric_prefix,
-    )
+    rows = rows_for(metadata, data, given(context))
     found = estimates(learnt, metadata, rows)
     about = {"model": learnt.name, "output_type": metadata.output_type, "energy_source": metadata.energy_source}
     with whole_file(place) as file:
@@ -73,7 +64,7 @@ def estimate(
 
 
 def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
-    """A model and its metadata, by the name of its folder or archive."""
+    """Return a model and its metadata, by the name of its folder or archive."""
     from kepler_train.models.artifact import read_model
 
     place = next((path for path in (Path(name).expanduser(), model_path(name)) if path.exists()), None)
@@ -92,23 +83,23 @@ def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
     return model, metadata
 
 
-def rows_for(metadata: ModelMetadata, data: str, machine_id: str, schedule: str, **asked: str) -> pd.DataFrame:
-    """The rows of a frame, or of a query, as the model of these metadata needs them."""
+def rows_for(metadata: ModelMetadata, data: str, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of a frame, or of a query, as the model of these metadata needs them."""
     from kepler_train.estimate.estimates import rows_of_frame, rows_of_query
 
+    phases, machine_id = o.schedule_of(options["schedule"]), options["machine_id"]
     frame = frame_file(data)
     if frame is not None:
-        nodes = o.spec_of(nodes=asked.get("nodes", "")).nodes
-        return rows_of_frame(frame, metadata, machine_id, o.schedule_of(schedule), nodes)
-    given = {name: value for name, value in asked.items() if value}
+        return rows_of_frame(frame, metadata, machine_id, phases, o.spec_of({"nodes": options.get("nodes", "")}).nodes)
+    names = ("nodes", "thirdparty_metrics", "metric_prefix")
     with query_samples(data) as samples:
-        return rows_of_query(samples, metadata, o.schedule_of(schedule), given)
+        return rows_of_query(samples, metadata, phases, {name: options[name] for name in names if options.get(name)})
 
 
 def warn_of_rows_trained_on(
     model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame, found: pd.DataFrame
 ) -> None:
-    """Say when measured power is no test of a model, because it learnt from that time."""
+    """Warn when measured power is no test of a model, because it was trained on that time."""
     from kepler_train.estimate.estimates import rows_trained_on
 
     known = rows_trained_on(metadata, rows) if found["measured"].notna().any() else 0
@@ -122,7 +113,7 @@ def warn_of_rows_trained_on(
 
 
 def _off(rows: pd.DataFrame) -> str:
-    """How far estimates are from what was measured."""
+    """Return a phrase on how far estimates are from what was measured; empty where nothing was."""
     known = rows[rows["measured"].notna()]
     if known.empty:
         return ""

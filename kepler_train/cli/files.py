@@ -1,4 +1,4 @@
-"""Files by the names that people type: below DATAPATH or MODEL_PATH; outputs appear whole or not at all."""
+"""Find files by the names that people type, below DATAPATH or MODEL_PATH; write outputs whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kepler_train.errors import UserError
 
 
 def data_path(name: str) -> Path:
-    """A file or folder of data: a relative name is below DATAPATH."""
+    """Return the path of a file or folder of data; a relative name is below DATAPATH."""
     return Path(os.environ.get("DATAPATH") or ".").expanduser() / Path(name).expanduser()
 
 
 def model_path(name: str) -> Path:
-    """A pipeline's folder: a relative name is below MODEL_PATH."""
+    """Return the folder of a pipeline; a relative name is below MODEL_PATH."""
     return Path(os.environ.get("MODEL_PATH") or "models").expanduser() / Path(name).expanduser()
 
 
 def named(name: str, suffix: str) -> Path:
-    """A file of data, with the suffix that people leave out."""
+    """Return the path of a file of data, with the suffix that people leave out."""
     if _is_no_name(name):
         raise UserError(f"{name!r} is a folder: give the name of a file.")
     path = data_path(name)
@@ -36,19 +36,19 @@ def _is_no_name(name: str) -> bool:
 
 
 def table_path(name: str) -> Path:
-    """A table of data: CSV or Parquet by its suffix, Parquet without one."""
+    """Return the path of a table: CSV or Parquet by its suffix, Parquet without one."""
     return data_path(name) if Path(name).suffix in (".csv", ".parquet") else named(name, ".parquet")
 
 
 def frame_file(name: str) -> Path | None:
-    """The file of a frame, whose suffix may be left out; None where there is none by that name."""
+    """Return the file of a frame, whose suffix may be left out; None where no such file exists."""
     places = [data_path(name), data_path(f"{name}.parquet"), data_path(f"{name}.csv")]
     return next((place for place in places if place.is_file() and place.suffix in (".csv", ".parquet")), None)
 
 
 @contextmanager
 def query_samples(name: str) -> Iterator[Path]:
-    """The folder of samples that a query left, or its kepler_query.json as such a folder."""
+    """Yield the folder of samples that a query left, or one made from its kepler_query.json."""
     folder, a_folder = data_path(name), name.endswith("/") or _is_no_name(name)
     file = folder if a_folder or name.endswith(".json.gz") else named(name, ".json")
     if folder.is_dir() and file.is_file():
@@ -74,27 +74,27 @@ def query_samples(name: str) -> Iterator[Path]:
 
 @contextmanager
 def scratch(beside: Path | None = None) -> Iterator[Path]:
-    """An empty folder that disappears afterwards, on the file system of `beside` if that is given."""
+    """Yield an empty folder that disappears afterwards, on the file system of `beside` if that is given."""
     if beside is None:
-        with tempfile.TemporaryDirectory(prefix="kepler-train-") as folder:
-            yield Path(folder)
+        with tempfile.TemporaryDirectory(prefix="kepler-train-") as temporary:
+            yield Path(temporary)
         return
     try:
         beside.parent.mkdir(parents=True, exist_ok=True)
-        own = Path(tempfile.mkdtemp(prefix=f".{beside.name}-", dir=beside.parent))
+        folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}-", dir=beside.parent))
     except OSError as error:
         raise UserError(f"{beside} cannot be written: {error.strerror}. Choose another place.") from None
     try:
-        yield own
+        yield folder
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def whole_file(
     path: Path, replaceable: Callable[[Path], bool] | None = None, inputs: Iterable[Path] = ()
 ) -> Iterator[Path]:
-    """A file to write to; it takes the name `path` when all went well, and the place of an earlier result.
+    """Yield a file to write to; it takes the name `path` when all went well, and the place of an earlier result.
 
     Without `replaceable` a result is told by being like the new one. What is read is never replaced.
     """
@@ -119,9 +119,9 @@ def _taken(path: Path) -> UserError:
 
 @contextmanager
 def whole_folder(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """A folder to make; it takes the name `path` when all went well, and the place of an earlier result."""
-    there = path.is_dir() and any(path.iterdir())
-    if _is_no_name(str(path)) or (there and not replaceable(path)) or (path.exists() and not path.is_dir()):
+    """Yield a folder to make; it takes the name `path` when all went well, and the place of an earlier result."""
+    filled = path.is_dir() and any(path.iterdir())
+    if _is_no_name(str(path)) or (filled and not replaceable(path)) or (path.exists() and not path.is_dir()):
         raise _taken(path)
     with scratch(path) as folder:
         new = folder / path.name
@@ -135,5 +135,5 @@ def whole_folder(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pa
 
 
 def is_query(folder: Path) -> bool:
-    """Whether a folder holds samples and nothing else."""
+    """Return whether a folder holds samples and nothing else."""
     return all(file.suffix == ".parquet" for file in folder.iterdir())

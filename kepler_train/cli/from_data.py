@@ -10,7 +10,8 @@ import typer
 
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, frame_file, model_path, scratch, table_path, whole_file, whole_folder
-from kepler_train.errors import DataError, UserError
+from kepler_train.cli.parameters import given, takes
+from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
@@ -25,149 +26,117 @@ Features = Annotated[
 _PREPROCESSED = re.compile(r"preprocess_dyn_(?P<extractor>[^_]+)_(?P<isolator>[^_]+)_.+\.csv")
 
 
+@takes(*("machine_id", "energy_sources", "feature_groups", "nodes", "thirdparty_metrics"), *o.ISOLATION, node_type=None)
 def isolate_from_data(
+    context: typer.Context,
     frame: Frame,
     output: o.Output = "isolated",
-    energy_source: o.Source = "",
-    feature_group: o.Group = "",
     features: Features = "group",
-    isolator: o.Isolator = "",
     profile: o.Profile = "",
-    abs_pipeline_name: o.AbsPipeline = "",
-    target_hints: o.TargetHints = "",
-    bg_hints: o.BgHints = "",
-    attribution: o.Attribution = "",
-    machine_id: o.Machine = "",
-    node_type: o.NodeTypeOfFrame = None,
-    nodes: o.Nodes = "",
-    thirdparty_metrics: o.ThirdParty = "",
 ) -> None:
     """Remove the background's power from a frame and share the rest among containers: a table, .parquet or .csv.
 
     The rows are those of `extract -ot DynPower`: of containers, each with the power of its whole node. Rows without
     containers are taken for one container that does everything.
     """
-    from kepler_train.cli.isolating import known_background
+    from kepler_train.cli.isolating import keep_background
     from kepler_train.extract.training_table import write_table
-    from kepler_train.runs.from_data import isolate_given
-    from kepler_train.runs.pipeline import about_table
+    from kepler_train.runs.from_data import give_rows
+    from kepler_train.runs.tables import about_table, isolated_table
+    from kepler_train.runs.temporary import TemporaryRun
     from kepler_train.train.chosen_features import chosen_features
 
-    asked = o.spec_of(
-        machine_id=machine_id,
-        energy_sources=o.source_in_frame(energy_source),
-        feature_groups=feature_group,
-        output_types="DynPower",
-        isolator=isolator,
-        abs_pipeline=abs_pipeline_name,
-        target_hints=target_hints,
-        bg_hints=bg_hints,
-        attribution=attribution,
-        node_type=node_type,
-        nodes=nodes,
-        thirdparty_metrics=thirdparty_metrics,
-    )
+    options = given(context)
+    source = o.source_in_frame(options["energy_sources"])
+    asked = o.spec_of(options, energy_sources=source, output_types="DynPower")
     o.only_one(asked)
     o.check_methods(asked)
     place = table_path(output)
     file = _frame_file(frame)
-    given = _read(file, asked)
-    spec = asked.model_copy(update={"node_type": _node_type(given, node_type)})
-    columns = chosen_features(given, features, spec.feature_groups[0], spec.thirdparty_metrics)
-    machine = o.machine_of(machine_id, o.schedule_of(""))
+    rows = _read(file, asked)
+    spec = asked.model_copy(update={"node_type": _node_type(rows, options["node_type"])})
+    columns = chosen_features(rows, features, spec.feature_groups[0], spec.thirdparty_metrics)
+    machine = o.machine_of(spec.machine_id, o.schedule_of(""))
     with scratch() as work, whole_file(place, inputs=[file]) as whole:
-        known = known_background(spec, profile, work / "known")
-        table = isolate_given(given, spec, columns.columns, known, work, _about(file), machine)
-        write_table(table, whole, about_table(work))
+        run = TemporaryRun(work, spec)
+        run.give_plan(o.schedule_of(""), keep_background(spec, profile), columns.write)
+        give_rows(run, rows, _about(file), machine)
+        run.do("isolate")
+        table = isolated_table(run, columns.columns)
+        write_table(table, whole, about_table(run))
     say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
 
 
+@takes(
+    *("machine_id", "energy_sources", "feature_groups", "continue_from", "seed", "nodes", "schedule"),
+    *("thirdparty_metrics", "publisher", "legacy_pickles"),
+    *("gate_mae", "gate_mape", "gate_limit", "mape_floor", "folds", "interval_level"),
+    required=["pipeline"],
+    output_types="AbsPower",
+    node_type=None,
+)
 def train_from_data(
+    context: typer.Context,
     frame: Frame,
-    pipeline_name: o.Pipeline,
-    energy_source: o.Source = "",
-    feature_group: o.Group = "",
-    output_type: o.OutputType = "AbsPower",
     trainers: Annotated[str, typer.Option(help="Trainers, separated by commas, or auto.")] = "",
     features: Features = "group",
-    machine_id: o.Machine = "",
-    node_type: o.NodeTypeOfFrame = None,
-    nodes: o.Nodes = "",
-    thirdparty_metrics: o.ThirdParty = "",
-    schedule: o.ScheduleFile = "",
-    continue_from: o.ContinueFrom = "",
 ) -> None:
     """Train power models from a frame, judge them, and keep those that pass in MODEL_PATH/<pipeline>.
 
     AbsPower learns the power of nodes; DynPower needs a frame that `isolate` or `isolate-from-data` wrote. With a
     schedule each row has the load of the phase that holds its window.
     """
+    from kepler_train.cli.training import keep_earlier_models, tell_trained, train_into
     from kepler_train.export.database import is_pipeline
-    from kepler_train.export.layout import complete_arguments
     from kepler_train.extract.user_frame import with_scheduled_workloads
     from kepler_train.hashing import sha256_of
-    from kepler_train.parts import models_of
-    from kepler_train.plan.checkpoints import keep_checkpoints
-    from kepler_train.plan.previous import keep_previous
-    from kepler_train.runs.from_data import train_given
+    from kepler_train.runs.from_data import give_isolated_rows
+    from kepler_train.runs.temporary import TemporaryRun
     from kepler_train.train.chosen_features import chosen_features
 
     file = _frame_file(frame)
     about = _about(file)
+    options = given(context)
+    dynamic = options["output_types"] == "DynPower"
     asked = o.spec_of(
-        pipeline=pipeline_name,
-        machine_id=machine_id,
-        energy_sources=o.source_in_frame(energy_source),
-        feature_groups=feature_group,
-        output_types=output_type,
-        **{"dyn_trainers" if output_type == "DynPower" else "abs_trainers": trainers},
+        options,
+        energy_sources=o.source_in_frame(options["energy_sources"]),
         extractor=about.get("extractor", ""),
-        node_type=node_type,
-        nodes=nodes,
-        thirdparty_metrics=thirdparty_metrics,
-        continue_from=continue_from,
+        **{"dyn_trainers" if dynamic else "abs_trainers": trainers},
     )
     o.only_one(asked)
     o.check_methods(asked)
-    o.check_continue_from(continue_from)
-    phases = o.schedule_of(schedule)
-    given = _read(file, asked)
-    if schedule:
-        given = with_scheduled_workloads(given, phases, about)
-    columns = chosen_features(given, features, asked.feature_groups[0], asked.thirdparty_metrics)
-    times = given.rows["time"]
+    o.check_continue_from(asked.continue_from)
+    phases = o.schedule_of(options["schedule"])
+    rows = _read(file, asked)
+    if options["schedule"]:
+        rows = with_scheduled_workloads(rows, phases, about)
+    columns = chosen_features(rows, features, asked.feature_groups[0], asked.thirdparty_metrics)
+    times = rows.rows["time"]
     window = {"start": times.min().to_pydatetime(), "end": times.max().to_pydatetime()}
-    spec = asked.model_copy(update=window | {"node_type": _node_type(given, node_type)})
-    machine = o.machine_of(machine_id, phases)
-    home = model_path(pipeline_name)
-    with scratch() as work, whole_folder(home, is_pipeline) as place:
-        keep_checkpoints(spec, str(model_path("")), work / "kept")
-        keep_previous(spec, str(model_path("")), work / "kept")
-        figures = train_given(given, spec, columns, file.name, work, place.parent, about, machine, work / "kept")
-        complete_arguments(
-            place,
-            {
-                "input": file.name,
-                "input_sha256": sha256_of(file),
-                "features_from": columns.origin,
-                "features": columns.columns,
-                "schedule": Path(schedule).name,
-            },
-        )
-        if not figures["models"]:
-            raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
-    say(f"Wrote {home}: {figures['models']} models, {figures['refused']} refused; {home / 'README.md'} says how good.")
-    if figures["trained"] < len(models_of(spec)):
-        lacking = f"{len(models_of(spec)) - figures['trained']} of {len(models_of(spec))}"
-        raise DataError(f"{lacking} models could not be trained: {home / 'README.md'} says why.")
+    spec = asked.model_copy(update=window | {"node_type": _node_type(rows, options["node_type"])})
+    machine = o.machine_of(spec.machine_id, phases)
+    arguments = {
+        "input": file.name,
+        "input_sha256": sha256_of(file),
+        "features_from": columns.origin,
+        "features": columns.columns,
+        "schedule": Path(options["schedule"]).name,
+    }
+    with scratch() as work, whole_folder(model_path(spec.pipeline), is_pipeline) as place:
+        run = TemporaryRun(work, spec, file.name)
+        run.give_plan(phases, keep_earlier_models(spec), columns.write)
+        give_isolated_rows(run, rows, about, machine)
+        figures = train_into(place, run, arguments)
+    tell_trained(spec, figures)
 
 
 def _frame_file(name: str) -> Path:
-    """The file of a frame, whose suffix may be left out."""
-    found = frame_file(name)
-    if found is None:
+    """Return the file of a frame, whose suffix may be left out."""
+    file = frame_file(name)
+    if file is None:
         raise UserError(f"There is no frame {data_path(name)}: name a .csv or .parquet file.")
-    return found
+    return file
 
 
 def _read(file: Path, spec: RunSpec) -> UserFrame:
@@ -176,16 +145,16 @@ def _read(file: Path, spec: RunSpec) -> UserFrame:
     return read_user_frame(file, spec.energy_sources[0], spec.machine_id)
 
 
-def _node_type(given: UserFrame, asked: int | None) -> int:
-    """The node type that the user names, else the frame; else 0."""
-    numbers = ", ".join(f"{number:g}" for number in given.node_types).replace("nan", "none")
+def _node_type(rows: UserFrame, asked: int | None) -> int:
+    """Return the node type that the user names, else that of the frame, else 0."""
+    numbers = ", ".join(f"{number:g}" for number in rows.node_types).replace("nan", "none")
     if asked is not None:
-        if given.node_types and given.node_types != [asked]:
+        if rows.node_types and rows.node_types != [asked]:
             warn(f"Node type {asked} is asked for, where the frame says {numbers}.")
         return asked
-    if not given.node_types:
+    if not rows.node_types:
         return 0
-    (first, *others) = given.node_types
+    (first, *others) = rows.node_types
     if others or not first.is_integer():
         raise UserError(
             f"The rows of the frame are of node types {numbers}: name the one that is meant by --node-type."
@@ -195,7 +164,7 @@ def _node_type(given: UserFrame, asked: int | None) -> int:
 
 
 def _about(file: Path) -> dict[str, Any]:
-    """What is known of the rows: as the file says, or its name."""
+    """Return what is known of the rows, as the metadata of the file or its name say."""
     if file.suffix == ".csv":
         named = _PREPROCESSED.fullmatch(file.name)
         return named.groupdict() if named else {}

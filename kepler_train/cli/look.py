@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, frame_file, model_path, query_samples, scratch, whole_file
+from kepler_train.cli.parameters import given, takes
 from kepler_train.errors import UserError
 from kepler_train.events import say
 
@@ -32,7 +34,9 @@ class Target(StrEnum):
 _PICTURES = (".png", ".svg", ".pdf")
 
 
+@takes("energy_sources", "metric_prefix", "machine_id", "schedule", feature_groups="", pipeline="")
 def plot(
+    context: typer.Context,
     data: Annotated[
         str, typer.Option("-i", "--input", "--data", help="A query, or a frame (.csv or .parquet), below DATAPATH.")
     ] = "kepler_query",
@@ -47,45 +51,39 @@ def plot(
         ),
     ] = Target.PREPROCESS,
     model: Annotated[str, typer.Option("-m", "--model", help="The model: its folder or .zip.")] = "",
-    pipeline_name: Annotated[str, typer.Option("-p", "--pipeline-name", help="Name of the pipeline.")] = "",
-    energy_source: o.Source = "",
-    feature_group: o.Group = "",
-    metric_prefix: o.Prefix = "",
-    machine_id: o.Machine = "",
-    schedule: o.ScheduleFile = "",
 ) -> None:
     """Draw what was collected, or what models say about it."""
     place = data_path(output)
     place = place if place.suffix else place.with_name(f"{place.name}.png")
     if place.suffix not in _PICTURES:
         raise UserError(f"{place} cannot be drawn: choose a name that ends in {', '.join(_PICTURES)}.")
+    options = given(context)
+    pipeline = options.pop("pipeline")
     if target is Target.PREPROCESS:
-        _plot_rows(data, place, energy_source, feature_group, metric_prefix, machine_id, schedule)
+        _plot_rows(data, place, options)
     elif target is Target.ERROR:
-        _plot_errors(pipeline_name, place)
+        _plot_errors(pipeline, place)
     else:
-        _plot_estimates(target, model, data, place, machine_id, schedule, metric_prefix)
+        _plot_estimates(target, model, data, place, options)
 
 
-def _plot_rows(
-    data: str, place: Path, energy_source: str, feature_group: str, metric_prefix: str, machine_id: str, schedule: str
-) -> None:
-    """Power and load of every node over time, with the phases of the schedule."""
+def _plot_rows(data: str, place: Path, options: Mapping[str, Any]) -> None:
+    """Draw power and load of every node over time, with the phases of the schedule."""
     from kepler_train.export.pictures.timeline import draw_timeline
     from kepler_train.extract.user_frame import read_user_frame
-    from kepler_train.runs.pipeline import node_and_containers
+    from kepler_train.runs.tables import extracted, node_rows
 
-    phases = o.schedule_of(schedule)
+    phases = o.schedule_of(options["schedule"])
     if frame := frame_file(data):
-        source = o.source_in_frame(energy_source)
-        asked = o.spec_of(energy_sources=source, feature_groups=feature_group, output_types=["AbsPower"])
-        given = read_user_frame(frame, asked.energy_sources[0], machine_id)
-        node = given.summed()
-        load = _main_feature(asked, node) if feature_group else given.features[0]
+        source = o.source_in_frame(options["energy_sources"])
+        spec = o.spec_of(options, energy_sources=source, output_types=["AbsPower"])
+        rows = read_user_frame(frame, spec.energy_sources[0], spec.machine_id)
+        node = rows.summed()
+        load = _main_feature(spec, node) if options["feature_groups"] else rows.features[0]
     else:
         with query_samples(data) as samples, scratch() as work:
-            spec = _spec(samples, energy_source, feature_group, metric_prefix)
-            node, _ = node_and_containers(samples, spec, phases, work)
+            spec = _spec(samples, options)
+            node = node_rows(extracted(work, spec, samples, phases))
             load = _main_feature(spec, node)
     with whole_file(place) as file:
         draw_timeline(node, load, phases, file)
@@ -93,7 +91,7 @@ def _plot_rows(
 
 
 def _plot_errors(pipeline: str, place: Path) -> None:
-    """The held-out error of every model of a pipeline, under every protocol."""
+    """Draw the held-out error of every model of a pipeline, under every protocol."""
     from kepler_train.export.database import held_out_errors
     from kepler_train.export.pictures.errors import draw_errors
 
@@ -105,10 +103,8 @@ def _plot_errors(pipeline: str, place: Path) -> None:
     say(f"Wrote {place}: the errors of {errors['model'].nunique()} models of {pipeline}.")
 
 
-def _plot_estimates(
-    target: Target, model: str, data: str, place: Path, machine_id: str, schedule: str, metric_prefix: str
-) -> None:
-    """What one model says about rows: over time, against the load, or less what was measured."""
+def _plot_estimates(target: Target, model: str, data: str, place: Path, options: Mapping[str, Any]) -> None:
+    """Draw what one model predicts for rows: over time, against the load, or less what was measured."""
     from kepler_train.cli.estimate import model_of, rows_for, warn_of_rows_trained_on
     from kepler_train.estimate.estimates import by_workload, estimates, loads_of, of_nodes
     from kepler_train.export.pictures.estimate import draw_estimate
@@ -118,7 +114,8 @@ def _plot_estimates(
     if not model:
         raise UserError(f"Name the model to draw with --model: {target} shows what one model says.")
     learnt, metadata = model_of(model)
-    rows = rows_for(metadata, data, machine_id, schedule, metric_prefix=metric_prefix)
+    taken = {name: options[name] for name in ("machine_id", "schedule", "metric_prefix")}
+    rows = rows_for(metadata, data, taken)
     found = estimates(learnt, metadata, rows)
     title = f"{learnt.name}: {metadata.output_type} of {metadata.energy_source}, {metadata.feature_group}"
     if target is Target.RESIDUALS and found["measured"].isna().any():
@@ -134,16 +131,12 @@ def _plot_estimates(
     say(f"Wrote {place}: {len(rows):,} rows, {found['component'].nunique()} components.")
 
 
+@takes("energy_sources", "metric_prefix", "nodes", "node_type", "schedule", feature_groups="")
 def profile(
+    context: typer.Context,
     query_name: o.Input = "kepler_query",
     output: Annotated[str, typer.Option("-o", "--output", help="Folder of profiles, below DATAPATH.")] = "profiles",
     seconds: Annotated[float, typer.Option(min=1, help="Length of the idle time, at least.")] = 100,
-    node_type: Annotated[int, typer.Option(min=0, help="Node type that the machine is of.")] = 0,
-    energy_source: o.Source = "",
-    feature_group: o.Group = "",
-    metric_prefix: o.Prefix = "",
-    nodes: o.Nodes = "",
-    schedule: o.ScheduleFile = "",
 ) -> None:
     """Measure what a machine needs when it is idle, and keep it for its node type.
 
@@ -152,14 +145,15 @@ def profile(
     """
     from kepler_train.isolate.profile import profile_file
     from kepler_train.isolate.profiling import profile_node
-    from kepler_train.runs.pipeline import node_and_containers, only_node
+    from kepler_train.runs.tables import extracted, rows_of_one_node
 
-    phases = o.schedule_of(schedule)
+    options = given(context)
+    nodes, node_type = o.spec_of({"nodes": options.pop("nodes")}).nodes, options.pop("node_type")
+    phases = o.schedule_of(options["schedule"])
     with query_samples(query_name) as samples, scratch() as work:
-        spec = _spec(samples, energy_source, feature_group, metric_prefix)
-        asked = spec if feature_group else _complete_groups(samples, spec)
-        frames = node_and_containers(samples, asked, phases, work)
-        node, containers = only_node(*frames, o.spec_of(nodes=nodes).nodes)
+        spec = _spec(samples, options)
+        serving = spec if options["feature_groups"] else _complete_groups(samples, spec)
+        node, containers = rows_of_one_node(extracted(work, serving, samples, phases), nodes)
         found = profile_node(node, containers, _main_feature(spec, node), seconds, node_type, phases.machine)
     place = profile_file(data_path(output), node_type)
     with whole_file(place) as file:
@@ -175,20 +169,19 @@ def profile(
     say(f"Wrote {place}: node type {node_type}, {len(found.containers)} containers in the background.")
 
 
-def _spec(samples: Path, energy_source: str, feature_group: str, metric_prefix: str) -> RunSpec:
-    """The spec of the options; the group that is not named is the first that its Kepler is known for."""
+def _spec(samples: Path, options: Mapping[str, Any]) -> RunSpec:
+    """Return the spec of the options; a group that is not named is the first that its Kepler is known for."""
     from kepler_train.catalog import catalog
     from kepler_train.validate.verdict import find_collected_dialect
 
-    asked = o.spec_of(energy_sources=energy_source, metric_prefix=metric_prefix)
-    group = feature_group or catalog().dialect(find_collected_dialect(asked, samples)).default_group
-    return o.spec_of(
-        energy_sources=energy_source, metric_prefix=metric_prefix, feature_groups=group, output_types=["AbsPower"]
-    )
+    group = options["feature_groups"]
+    if not group:
+        group = catalog().dialect(find_collected_dialect(o.spec_of(options), samples)).default_group
+    return o.spec_of(options, feature_groups=group, output_types=["AbsPower"])
 
 
 def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
-    """The spec with every feature group that the query has whole."""
+    """Return the spec with every feature group that the query has whole."""
     from kepler_train.samples.metrics import every_group
     from kepler_train.validate.verdict import verdict
 
@@ -198,10 +191,10 @@ def _complete_groups(samples: Path, spec: RunSpec) -> RunSpec:
 
 
 def _main_feature(spec: RunSpec, node: pd.DataFrame) -> str:
-    """The feature that stands for the load: the main one of the group, or the first where it has no data."""
+    """Return the feature that stands for the load: the main one of the group, or the first where it has no data."""
     from kepler_train.catalog import catalog
     from kepler_train.extract.feature_groups import columns_of_group
 
-    there = columns_of_group(node, spec.feature_groups[0], spec.thirdparty_metrics)
+    columns = columns_of_group(node, spec.feature_groups[0], spec.thirdparty_metrics)
     main = catalog().group(spec.feature_groups[0]).main
-    return main if main in there else there[0]
+    return main if main in columns else columns[0]

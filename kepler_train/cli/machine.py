@@ -13,6 +13,7 @@ import typer
 
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, named, whole_file
+from kepler_train.cli.parameters import given, takes
 from kepler_train.errors import UserError, unknown_name
 from kepler_train.events import say, warn
 
@@ -21,33 +22,37 @@ if TYPE_CHECKING:
     from kepler_train.machine.spec import MachineSpec
 
 
+@takes("machine_id", prometheus="", metric_prefix="")
 def machine(
-    server: Annotated[str, typer.Option(help="Ask this Prometheus for the machines of its nodes, not this one.")] = "",
+    context: typer.Context,
     node: Annotated[str, typer.Option(help="Node whose machine is meant, with --server.")] = "",
     time: Annotated[str, typer.Option(help="When, with --server, as 2026-11-14T02:00:00Z; now by default.")] = "",
-    metric_prefix: o.Prefix = "",
     spec_file: Annotated[str, typer.Option("-i", "--input", help="Machine spec that was written before.")] = "",
-    machine_id: Annotated[str, typer.Option("--id", help="Name of the machine; its spec goes to <id>.json.")] = "",
     output: Annotated[str, typer.Option("-o", "--output", help="Other file for the spec, below DATAPATH.")] = "",
     node_types: Annotated[str, typer.Option(help="Look the machine up in this node_type_index.json.")] = "",
     add: Annotated[bool, typer.Option("--add", help="Make the machine a member of its node type there.")] = False,
 ) -> None:
-    """Describe this machine, or those behind a Prometheus, and find its node type."""
+    """Describe this machine, or with --server those behind a Prometheus, and find its node type.
+
+    The spec of a machine that --id names goes to <id>.json.
+    """
+    options = given(context)
+    server, machine_id = options["prometheus"], options["machine_id"]
     if bool(server) + bool(spec_file) > 1:
         raise UserError("--server and --input name two machines: choose one.")
-    if (node or time or metric_prefix) and not server:
+    if (node or time or options["metric_prefix"]) and not server:
         raise UserError("--node, --time and --metric-prefix belong to --server: give its address.")
     if add and not (machine_id and node_types):
         raise UserError("--add needs the machine's name and the index: give --id and --node-types.")
-    asked = o.spec_of(prometheus=server, machine_id=machine_id, end=time, metric_prefix=metric_prefix)
+    asked = o.spec_of(options, end=time)
     if server:
         moment = asked.end.timestamp() if asked.end else None
-        found = _behind(asked.prometheus, node, moment, asked.metric_prefix)
+        machines = _behind(asked.prometheus, node, moment, asked.metric_prefix)
     else:
-        found = {machine_id or Path(spec_file).stem: _here(spec_file)}
-    if len(found) > 1 and (machine_id or output):
-        raise UserError(f"{asked.prometheus} has {len(found)} nodes: choose one with --node: {', '.join(found)}.")
-    for name, spec in found.items():
+        machines = {machine_id or Path(spec_file).stem: _here(spec_file)}
+    if len(machines) > 1 and (machine_id or output):
+        raise UserError(f"{asked.prometheus} has {len(machines)} nodes: choose one with --node: {', '.join(machines)}.")
+    for name, spec in machines.items():
         _show(name, spec)
         if node_types and not add:
             _look_up(data_path(node_types), spec)
@@ -58,7 +63,7 @@ def machine(
 
 
 def _is_input(place: Path, spec_file: str) -> bool:
-    """Whether the spec would be written to where it was read, which has nothing to gain from that."""
+    """Return whether the spec would be written to the file that it was read from."""
     return bool(spec_file) and place.exists() and place.samefile(named(spec_file, ".json"))
 
 
@@ -157,7 +162,7 @@ def _read(file: Path, begin: bool = False) -> NodeTypeIndex:
 
 @contextmanager
 def _alone_beside(file: Path) -> Iterator[None]:
-    """Two that add at once wait for each other: the second must read what the first wrote."""
+    """Hold a lock beside a file: of two that add at once, the second must read what the first wrote."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         folder = os.open(file.parent, os.O_RDONLY)

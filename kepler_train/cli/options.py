@@ -1,7 +1,8 @@
-"""Options that the everyday commands share, by the names that users of Kepler know; lists are separated by commas."""
+"""What the everyday commands share: options that are no parameters of a run, and the spec that all options describe."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,53 +16,34 @@ if TYPE_CHECKING:
 
 Input = Annotated[str, typer.Option("-i", "--input", help="The query: its folder, or kepler_query.json.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="What to write, below DATAPATH.")]
-Pipeline = Annotated[str, typer.Option("-p", "--pipeline-name", help="Name of the pipeline.")]
-Source = Annotated[str, typer.Option("-e", "--energy-source", help="Power meters, as rapl-sysfs or acpi.")]
-Group = Annotated[str, typer.Option("-fg", "--feature-group", help="Feature groups, as BPFOnly.")]
-OutputType = Annotated[str, typer.Option("-ot", "--output-type", help="AbsPower or DynPower.")]
-Machine = Annotated[str, typer.Option("--id", help="Name of the measured machine.")]
-Nodes = Annotated[str, typer.Option("--nodes", help="Nodes to take; by default the one that is there.")]
-Prefix = Annotated[str, typer.Option("--metric-prefix", help="What Kepler's metric names start with.")]
-ThirdParty = Annotated[str, typer.Option("--thirdparty-metrics", help="Metrics of other exporters, as features.")]
-ScheduleFile = Annotated[str, typer.Option("--schedule", help="JSON of the load phases; else blocks of time.")]
-Extractor = Annotated[str, typer.Option("--extractor", help="How counters become rates.")]
-Isolator = Annotated[
-    str, typer.Option("--isolator", help="How the background's power is removed: auto, none, min, profile or trainer.")
-]
 Profile = Annotated[str, typer.Option("--profile", help="Profile of the idle machine, or a query made when it idled.")]
-AbsPipeline = Annotated[str, typer.Option("--abs-pipeline-name", help="trainer: pipeline of the AbsPower model.")]
-TargetHints = Annotated[str, typer.Option("--target-hints", help="trainer: parts of pod names that are the load.")]
-BgHints = Annotated[str, typer.Option("--bg-hints", help="trainer: parts of pod names that are background.")]
-Attribution = Annotated[
-    str, typer.Option("--attribution", help="How power is shared among containers: proportional or main-feature.")
-]
-VmTrain = Annotated[bool, typer.Option("--vm-train", help="Learn the power of virtual machines, from inside them.")]
 Preprocessed = Annotated[
     bool, typer.Option("--preprocessed", help="Write OUTPUT/preprocess_….csv, as earlier tools name and read it.")
 ]
-ContinueFrom = Annotated[
-    str, typer.Option("--continue-from", help="Pipeline in MODEL_PATH whose earlier models training goes on from.")
-]
-NodeType = Annotated[int, typer.Option("--node-type", min=0, help="Node type that the machine is of.")]
-NodeTypeOfFrame = Annotated[
-    int | None,
-    typer.Option(
-        "--node-type", min=0, help="Node type that the machine is of; by default what the frame says, else 0."
-    ),
-]
+# Parameters that several commands take.
+SAMPLES = ("thirdparty_metrics", "metric_prefix", "vm_train")
+ISOLATION = ("isolator", "abs_pipeline", "target_hints", "bg_hints", "attribution")
 
 
-def spec_of(**given: Any) -> RunSpec:
-    """The spec that the options describe; an option that was not given has the spec's default."""
-    from kepler_train.spec import read_spec
+def spec_of(given: Mapping[str, Any], **more: Any) -> RunSpec:
+    """Return the spec that options and `more` describe; what is empty has the spec's default.
+
+    The load phases are no part of it: commands read them from a file of the user's.
+    """
+    from kepler_train.spec import RunSpec, read_spec
 
     if given.get("pipeline") == "":
         raise UserError("The pipeline has no name: give one with --pipeline-name.")
-    return read_spec({name: value for name, value in given.items() if value}, "The options")
+    described = {
+        name: value
+        for name, value in (dict(given) | more).items()
+        if name != "schedule" and value not in ("", [], None, RunSpec.model_fields[name].default)
+    }
+    return read_spec(described, "The options")
 
 
 def only_one(spec: RunSpec) -> None:
-    """A table has one feature group, one source and one output type."""
+    """Refuse a table of several feature groups, sources or output types."""
     for option, values in (
         ("--energy-source", spec.energy_sources),
         ("--feature-group", spec.feature_groups),
@@ -82,7 +64,7 @@ def check_methods(spec: RunSpec) -> None:
 
 
 def source_in_frame(name: str) -> str:
-    """The energy source as frames of earlier tools name it, too: their `rapl` is served as rapl-sysfs."""
+    """Return the energy source of a frame; that which earlier tools call `rapl` is served as rapl-sysfs."""
     from kepler_train.catalog import catalog
     from kepler_train.events import say
 
@@ -93,7 +75,7 @@ def source_in_frame(name: str) -> str:
 
 
 def check_continue_from(name: str) -> None:
-    """Refuse to go on from a pipeline that is not there: who types its name means one that is."""
+    """Refuse to go on from a pipeline that does not exist: who types its name means one that does."""
     from kepler_train.cli.files import model_path
     from kepler_train.export.database import is_pipeline
     from kepler_train.publish.target import open_target
@@ -103,14 +85,16 @@ def check_continue_from(name: str) -> None:
     models = model_path("")
     published = open_target(str(models))
     folders = sorted(models.iterdir()) if models.is_dir() else []
-    there = [folder.name for folder in folders if is_pipeline(folder) or published.latest(folder.name)]
-    if name not in there:
-        known = unknown_name("pipeline", name, there) if there else f"There is no pipeline {name!r}, nor any other."
+    pipelines = [folder.name for folder in folders if is_pipeline(folder) or published.latest(folder.name)]
+    if name not in pipelines:
+        known = (
+            unknown_name("pipeline", name, pipelines) if pipelines else f"There is no pipeline {name!r}, nor any other."
+        )
         raise UserError(f"--continue-from, below {models}: {known}")
 
 
 def schedule_of(name: str) -> Schedule:
-    """The load phases in a file of data, whose .json may be left out; no name, no phases."""
+    """Return the load phases in a file of data, whose .json may be left out; without a name there are none."""
     from kepler_train.cli.files import data_path, named
     from kepler_train.samples.schedule import read_schedule
 
@@ -120,7 +104,7 @@ def schedule_of(name: str) -> Schedule:
 
 
 def machine_of(machine_id: str, schedule: Schedule) -> MachineSpec | None:
-    """The measured machine: as its stress run describes it, else as <id>.json does where there is one."""
+    """Return the measured machine as its stress run describes it, else as <id>.json does, if that exists."""
     from kepler_train.cli.files import named
     from kepler_train.machine.spec_file import read_machine
 

@@ -12,6 +12,7 @@ import typer
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, is_query, named, scratch, whole_file, whole_folder
 from kepler_train.cli.machine import write_machine
+from kepler_train.cli.parameters import given, takes
 from kepler_train.cli.results import is_query_file
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
@@ -23,36 +24,29 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How samples are written."""
+    """The format of samples."""
 
     PARQUET = "parquet"
     JSON = "json"
 
 
+@takes(
+    *("prometheus", "start", "end", "machine_id", *o.SAMPLES, "nodes", "dialect"),
+    energy_sources="",
+    feature_groups="",
+    window_seconds=None,
+)
 def query(
+    context: typer.Context,
     output: o.Output = "kepler_query",
-    server: Annotated[str, typer.Option(help="Address of Prometheus; http://127.0.0.1:9090 by default.")] = "",
-    start_time: Annotated[str, typer.Option(help="Start of the window, as 2026-11-14T02:00:00Z.")] = "",
-    end_time: Annotated[str, typer.Option(help="End of the window.")] = "",
-    interval: Annotated[float, typer.Option(help="Length of the window in seconds; alone: up to now.")] = 0,
     benchmark_window: Annotated[
         str,
         typer.Option("-i", "--input", help="Benchmark or stress manifest whose window is taken from <name>.json."),
     ] = "",
     benchmark: Annotated[str, typer.Option(help="Write the window to <name>.json.")] = "",
-    machine_id: Annotated[
-        str, typer.Option("--id", help="Name of the measured machine: it is described in <id>.json.")
-    ] = "",
-    energy_source: o.Source = "",
-    feature_group: o.Group = "",
-    thirdparty_metrics: o.ThirdParty = "",
-    metric_prefix: o.Prefix = "",
-    vm_train: o.VmTrain = False,
     to_estimate: Annotated[
         bool, typer.Option("--to-estimate", help="Machines without a power meter will do: for `kepler-train estimate`.")
     ] = False,
-    nodes: Annotated[list[str] | None, typer.Option("--node", "--nodes", help="Nodes to take; all by default.")] = None,
-    dialect: Annotated[str, typer.Option(help="Metric names: legacy (Kepler up to 0.9) or current.")] = "",
     step: Annotated[
         float, typer.Option(help="Let the server resample to every so many seconds; by default samples come raw.")
     ] = 0,
@@ -61,7 +55,8 @@ def query(
 ) -> None:
     """Collect the samples of a window from Prometheus, as they were scraped.
 
-    All feature groups and power meters are asked for unless some are named.
+    All feature groups, power meters and nodes are taken unless some are named. Times are written as
+    2026-11-14T02:00:00Z; --interval alone is the time up to now. The machine that --id names is described in <id>.json.
     """
     from datetime import UTC, datetime
 
@@ -70,39 +65,32 @@ def query(
     from kepler_train.samples.benchmark import is_benchmark, read_benchmark, write_benchmark
     from kepler_train.samples.metrics import every_group
 
-    if bool(benchmark_window) + bool(start_time or end_time or interval) != 1:
+    options = given(context)
+    if bool(benchmark_window) + any(options[name] for name in ("start", "end", "window_seconds")) != 1:
         raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
-    if to_estimate and vm_train:
+    if to_estimate and options["vm_train"]:
         raise UserError("--vm-train is to learn from energy, --to-estimate does without: choose one.")
     if not (step == 0 or 0.001 <= step <= 86400):
         raise UserError(f"--step {step:g}: a step is between 0.001 and 86400 seconds.")
-    start, end = read_benchmark(named(benchmark_window, ".json")) if benchmark_window else (start_time, end_time)
+    if benchmark_window:
+        options["start"], options["end"] = read_benchmark(named(benchmark_window, ".json"))
     spec = o.spec_of(
-        prometheus=server,
-        start=start,
-        end=end,
-        window_seconds=interval,
-        machine_id=machine_id,
+        options,
         output_types=["AbsPower"],  # whatever it is for, every group has this one
-        energy_sources=energy_source or list(catalog().energy_sources),
-        feature_groups=feature_group or every_group(thirdparty_metrics),
-        thirdparty_metrics=thirdparty_metrics,
-        metric_prefix=metric_prefix,
-        vm_train=vm_train,
-        nodes=",".join(nodes or []),
-        dialect=dialect,
+        energy_sources=options["energy_sources"] or list(catalog().energy_sources),
+        feature_groups=options["feature_groups"] or every_group(options["thirdparty_metrics"]),
     )
     start, end = plan_window(spec, datetime.now(UTC))
     spec = spec.model_copy(update={"start": start, "end": end})
-    _check_names(output, form, benchmark, benchmark_window, machine_id)
-    machine = _measured_machine(spec, benchmark_window) if machine_id else None
+    _check_names(output, form, benchmark, benchmark_window, spec.machine_id)
+    machine = _measured_machine(spec, benchmark_window) if spec.machine_id else None
     written = _query(spec, output, form, step, to_csv, metered=not to_estimate)
     if benchmark:
         with whole_file(named(benchmark, ".json"), is_benchmark) as file:
             write_benchmark(file, start, end)
     say(f"Wrote {written}.")
     if machine:
-        write_machine(named(machine_id, ".json"), machine)
+        write_machine(named(spec.machine_id, ".json"), machine)
 
 
 def _check_names(output: str, form: Format, benchmark: str, window: str, machine_id: str) -> None:
@@ -119,7 +107,7 @@ def _check_names(output: str, form: Format, benchmark: str, window: str, machine
 
 
 def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | None:
-    """The machine that was measured, as its stress run says or, without one, its exporters; never this one."""
+    """Return the measured machine as its stress run describes it, else as its exporters do; never this one."""
     from kepler_train.query.machines import exported_machines
     from kepler_train.samples.benchmark import stressed_machine
 
@@ -127,17 +115,17 @@ def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | Non
         return machine
     not_written = f"{named(spec.machine_id, '.json')} is not written, `kepler-train machine` makes it on the machine"
     try:
-        chosen = exported_machines(spec)
+        machines = exported_machines(spec)
     except DataError as error:
         warn(f"{error} So {not_written}.")
         return None
-    kinds = set(chosen.values())
+    kinds = set(machines.values())
     if len(kinds) > 1:
-        warn(f"{', '.join(chosen)} are {len(kinds)} kinds of machines: choose one with --node, for {not_written}.")
+        warn(f"{', '.join(machines)} are {len(kinds)} kinds of machines: choose one with --node, for {not_written}.")
         return None
     machine = next(iter(kinds), None)
     if machine is None or not any(machine.attributes().values()):
-        warn(f"No exporter tells what kind of machine {', '.join(chosen) or spec.machine_id} is: {not_written}.")
+        warn(f"No exporter tells what kind of machine {', '.join(machines) or spec.machine_id} is: {not_written}.")
         return None
     return machine
 
@@ -170,7 +158,7 @@ def _csv_folder(output: str) -> Path:
 
 
 def is_csv(folder: Path) -> bool:
-    """Whether a folder holds CSV files and nothing else."""
+    """Return whether a folder holds CSV files and nothing else."""
     return all(file.suffix == ".csv" for file in folder.iterdir())
 
 

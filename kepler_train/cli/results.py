@@ -1,4 +1,4 @@
-"""What a file that is there holds: an earlier result of the same kind may give way to a new one, nothing else may."""
+"""Tell what an existing file holds: a new result replaces an earlier one of the same kind, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOKED_AT = 65_536
 
 
 def is_like(earlier: Path, new: Path) -> bool:
-    """Whether a file is a result of the kind of a new one; an empty file has nothing to lose."""
+    """Return whether a file is a result of the same kind as a new one; an empty file has nothing to lose."""
     if not earlier.stat().st_size:
         return True
     if new.suffix == ".csv":
@@ -28,7 +28,7 @@ def is_like(earlier: Path, new: Path) -> bool:
 
 
 def is_query_file(file: Path) -> bool:
-    """Whether a file is a kepler_query.json, by how it begins."""
+    """Return whether a file is a kepler_query.json, by how it begins."""
     with file.open("rb") as content:
         start = content.read(_LOOKED_AT)
     return start.strip() in (b"", b"{}") or bool(_QUERY.match(start))
@@ -40,7 +40,7 @@ def _header(file: Path) -> bytes:
 
 
 def _is_of_estimates(header: bytes) -> bool:
-    """Whether a CSV is what `estimate` writes, of whatever components: no other table has ends of intervals."""
+    """Return whether a CSV is one of `estimate`, of any components: no other table has ends of intervals."""
     return header.startswith(b"timestamp,") and header.endswith(b",outside") and b"_power_low," in header
 
 

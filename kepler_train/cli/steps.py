@@ -48,7 +48,7 @@ def run_step(
 
 
 def _asked(file: Path | None, text: str) -> RunSpec:
-    """The parameters of a run that is being planned."""
+    """Return the parameters of a run that is being planned."""
     import json
 
     from kepler_train.plan.stored import read_spec_file
@@ -67,7 +67,7 @@ def _now(text: str) -> datetime:
 
 
 def _interval(text: str) -> tuple[datetime, datetime] | None:
-    """Two times; a run without a data interval has neither."""
+    """Return the two times of an interval; None for a run without a data interval."""
     start, _, end = text.partition("/")
     if bool(start) != bool(end):
         raise UserError(f"{text!r} is not an interval: write it as <start>/<end>.")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kepler_train.cli.files import data_path, named, scratch, whole_file
-from kepler_train.cli.options import Machine, spec_of
+from kepler_train.cli.options import spec_of
+from kepler_train.cli.parameters import given, takes
 from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from kepler_train.stress.session import StressSession
 
 
+@takes("machine_id", "stress_timeout", "stress_break_interval", "idle_collect_interval", "cpu_frequency_enabled")
 def stress(
+    context: typer.Context,
     load: Annotated[
         list[str], typer.Option(help="A load of stress-ng, as cpu or 'vm-rw;vm-rw-bytes;4G'; may be repeated.")
     ] = [],  # noqa: B006 - typer copies it
@@ -32,16 +36,8 @@ def stress(
     job: Annotated[
         list[str], typer.Option(help="A Kubernetes Job as a load: job.yaml or name=job.yaml; may be repeated.")
     ] = [],  # noqa: B006
-    timeout: Annotated[int, typer.Option(min=1, help="Length of a load in seconds.")] = 20,
-    break_seconds: Annotated[float, typer.Option("--break", min=0, help="Pause between phases in seconds.")] = 5,
-    idle: Annotated[int, typer.Option(min=0, help="Length of the idle phases at start and end in seconds.")] = 100,
     instances: Annotated[str, typer.Option(help="How many at once, as 1,2,4; by default up to the CPUs + 8.")] = "",
-    frequency_sweep: Annotated[
-        bool,
-        typer.Option("--frequency-sweep/--no-frequency-sweep", help="Repeat each load at several CPU frequencies."),
-    ] = False,
     output: Annotated[str, typer.Option("-o", "--output", help="Name of the schedule, below DATAPATH.")] = "stress",
-    machine_id: Machine = "",
     node: Annotated[str, typer.Option(help="Node that the phases run on, as Kepler names it.")] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the phases and their total time; run nothing.")
@@ -75,12 +71,13 @@ def stress(
         session.restore()
         return
     chosen = _loads(load, loads, command, job)
+    spec = spec_of(given(context))
     plan = session.plan(
         chosen,
-        timeout=timeout,
-        idle=idle,
-        break_seconds=break_seconds,
-        sweep=frequency_sweep,
+        timeout=math.ceil(spec.stress_timeout),
+        idle=math.ceil(spec.idle_collect_interval),
+        break_seconds=spec.stress_break_interval,
+        sweep=spec.cpu_frequency_enabled,
         counts=_counts(instances),
     )
     if dry_run:
@@ -90,7 +87,7 @@ def stress(
         for one, reason in missing.items():
             warn(f"The load {one.name} will be left out: {reason}")
         return
-    _run(session, plan, _manifest(output), machine_id, node)
+    _run(session, plan, _manifest(output), spec.machine_id, node)
 
 
 def _loads(load: list[str], file: str, command: list[str], job: list[str]) -> list[Load]:
@@ -100,7 +97,7 @@ def _loads(load: list[str], file: str, command: list[str], job: list[str]) -> li
     chosen += read_loads(data_path(file)) if file else []
     chosen += [parse_command(text) for text in command]
     chosen += [parse_job(text) for text in job]
-    return list(dict.fromkeys(chosen)) or [parse_load(text) for text in spec_of().stress_args]
+    return list(dict.fromkeys(chosen)) or [parse_load(text) for text in spec_of({}).stress_args]
 
 
 def _counts(instances: str) -> list[int]:
@@ -111,7 +108,7 @@ def _counts(instances: str) -> list[int]:
 
 
 def _manifest(output: str) -> Path:
-    """The file to write, if it can be written and holds no data but an earlier schedule."""
+    """Return the file to write; refuse one that cannot be written, or holds anything but an earlier schedule."""
     from kepler_train.samples.schedule import parse_schedule
 
     path = named(output, ".json")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter
 
 from kepler_train.arrays import Floats
 from kepler_train.columns import power_column
@@ -30,6 +31,8 @@ from kepler_train.spec import RunSpec
 from kepler_train.workspace import FileStore
 
 PROFILE, MODELS = "profile.json", "abs_models"
+# Profiles by node, where a command was given them.
+PROFILES_BY_NODE = "profiles_by_node.json"
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,23 @@ NOTHING_KNOWN = KnownBackground()
 
 def read_known_background(folder: Path, spec: RunSpec) -> KnownBackground:
     """Return what was kept in a folder; a profile without a node type serves its own node only."""
-    file = folder / PROFILE
-    profiles = {}
-    if file.is_file():
+    file, by_node = folder / PROFILE, folder / PROFILES_BY_NODE
+    profiles: dict[str, BackgroundProfile] = {}
+    if by_node.is_file():
+        profiles = _profiles_by_node().validate_json(by_node.read_bytes())
+    elif file.is_file():
         profile = parse_profile(file.read_bytes(), file, spec.node_type)
         profiles = {ANY_NODE if spec.node_type else profile.node: profile}
     return KnownBackground(profiles, read_models(folder / MODELS))
+
+
+def write_profiles(profiles: Mapping[str, BackgroundProfile], folder: Path) -> None:
+    """Keep profiles by node in a folder, for `read_known_background`."""
+    (folder / PROFILES_BY_NODE).write_bytes(_profiles_by_node().dump_json(dict(profiles)))
+
+
+def _profiles_by_node() -> TypeAdapter[dict[str, BackgroundProfile]]:
+    return TypeAdapter(dict[str, BackgroundProfile])
 
 
 def pass_on_profile(isolated: Path, folder: Path) -> None:

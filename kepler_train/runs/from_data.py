@@ -1,4 +1,4 @@
-"""Isolation and training on a frame that is given, in place of a query."""
+"""Give a temporary run a frame in the place of a query."""
 
 from __future__ import annotations
 
@@ -12,66 +12,60 @@ import pyarrow.parquet as pq
 
 from kepler_train.extract.frame_files import CONTAINERS_FILE, NODE_FILE
 from kepler_train.extract.frame_metadata import with_metadata
-from kepler_train.extract.training_table import training_table
 from kepler_train.extract.user_frame import UserFrame
-from kepler_train.isolate.background import KnownBackground
-from kepler_train.isolate.frames import isolate_frames
 from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.machine.by_node import ANY_NODE, write_machines
 from kepler_train.machine.spec import MachineSpec
-from kepler_train.runs.pipeline import train_frames
-from kepler_train.spec import RunSpec
-from kepler_train.train.rows import Chosen
-from kepler_train.workspace import Figures
+from kepler_train.runs.temporary import TemporaryRun
 
 
-def isolate_given(
-    given: UserFrame,
-    spec: RunSpec,
-    features: list[str],
-    known: KnownBackground,
-    scratch: Path,
-    about: Mapping[str, Any],
-    machine: MachineSpec | None = None,
-) -> pd.DataFrame:
-    """Rows of containers with their share of dynamic power, from rows that have the power of their whole node."""
-    isolated, group = scratch / "isolate", spec.feature_groups[0]
-    isolated.mkdir()
-    _write(given.whole(), scratch / NODE_FILE, about)
-    _write(given.rows[["time", "node", "container", *given.features]], scratch / CONTAINERS_FILE, about)
-    write_machines(scratch, {ANY_NODE: machine} if machine else {})
-    isolate_frames(scratch, spec, known, isolated, {group: features})
-    return training_table(pd.read_parquet(isolated / attributed_file(group)), features, spec.energy_sources[0])
+def give_rows(run: TemporaryRun, given: UserFrame, about: Mapping[str, Any], machine: MachineSpec | None) -> None:
+    """Give rows that have the power of their whole node, as the result of extraction."""
+
+    def extracted(out: Path) -> None:
+        _write(given.whole(), out / NODE_FILE, about)
+        _write(given.rows[["time", "node", "container", *given.features]], out / CONTAINERS_FILE, about)
+        _write_machine(machine, out)
+
+    _skip_samples(run)
+    run.give("extract", extracted)
 
 
-def train_given(
-    given: UserFrame,
-    spec: RunSpec,
-    features: Chosen,
-    run: str,
-    scratch: Path,
-    out: Path,
-    about: Mapping[str, Any],
-    machine: MachineSpec | None = None,
-    kept: Path | None = None,
-) -> Figures:
-    """Train the models of one output type: on the power of nodes, or on what is left of it after isolation."""
-    extracted, isolated, group = scratch / "extract", scratch / "isolate", spec.feature_groups[0]
-    for folder in (extracted, isolated):
-        folder.mkdir()
-    write_machines(extracted, {ANY_NODE: machine} if machine else {})
-    if spec.output_types == ["AbsPower"]:
-        _write(given.whole(), extracted / NODE_FILE, about)
-        done = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
-    else:
-        _write(given.summed(), isolated / isolated_node_file(group), about)
-        _write(given.rows, isolated / attributed_file(group), about)
-        isolator = about.get("isolator", "none")
-        done = Isolation(asked=isolator, isolator=isolator, why="the frame has dynamic power", attribution="")
-    (isolated / ISOLATION).write_text(done.model_dump_json(indent=1), encoding="utf-8")
-    return train_frames(extracted, isolated, spec, run, scratch, out, features, kept)
+def give_isolated_rows(
+    run: TemporaryRun, given: UserFrame, about: Mapping[str, Any], machine: MachineSpec | None
+) -> None:
+    """Give rows to train on: of the power of nodes for AbsPower, else of the dynamic power of containers."""
+    group, isolator = run.spec.feature_groups[0], about.get("isolator", "none")
+    absolute = run.spec.output_types == ["AbsPower"]
+
+    def extracted(out: Path) -> None:
+        _write_machine(machine, out)
+        if absolute:
+            _write(given.whole(), out / NODE_FILE, about)
+
+    def isolated(out: Path) -> None:
+        outcome = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
+        if not absolute:
+            _write(given.summed(), out / isolated_node_file(group), about)
+            _write(given.rows, out / attributed_file(group), about)
+            outcome = Isolation(asked=isolator, isolator=isolator, why="the frame has dynamic power", attribution="")
+        (out / ISOLATION).write_text(outcome.model_dump_json(indent=1), encoding="utf-8")
+
+    _skip_samples(run)
+    run.give("extract", extracted)
+    run.give("isolate", isolated)
+
+
+def _skip_samples(run: TemporaryRun) -> None:
+    """Give the steps that come before a frame an empty result."""
+    for step in ("query", "validate"):
+        run.give(step, lambda _: None)
 
 
 def _write(rows: pd.DataFrame, file: Path, about: Mapping[str, Any]) -> None:
     pq.write_table(with_metadata(pa.Table.from_pandas(rows, preserve_index=False), about), file)
+
+
+def _write_machine(machine: MachineSpec | None, folder: Path) -> None:
+    write_machines(folder, {ANY_NODE: machine} if machine else {})

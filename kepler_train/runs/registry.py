@@ -8,12 +8,12 @@ from kepler_train.workspace import Step
 
 
 def stressed(spec: RunSpec) -> tuple[str, ...]:
-    """The stress step, for what reads its load phases in a run that has it."""
+    """Return the stress step for a run that has it: other steps read its load phases."""
     return ("stress",) if spec.stress else ()
 
 
 def if_stressed(spec: RunSpec) -> list[str]:
-    """The one part of the stress step, in a run that has it."""
+    """Return the one part of the stress step, or none for a run without it."""
     return [""] if spec.stress else []
 
 

@@ -1,16 +1,14 @@
-"""Runs a step on a workspace: stage in, verify, work, stage out, and only then the manifest."""
+"""Run a step on a workspace: stage in, verify, work, stage out, and only then write the manifest."""
 
 from __future__ import annotations
 
-import errno
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kepler_train import __version__
-from kepler_train.errors import DataError, UserError, unknown_name
+from kepler_train.errors import DataError, UserError, room_for, unknown_name
 from kepler_train.events import say, warn
 from kepler_train.hashing import sha256_of
 from kepler_train.spec import RunSpec
@@ -21,9 +19,18 @@ from kepler_train.workspace.step import Inputs, Step
 
 
 def run_step(
-    step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, part: str = "", force: bool = False
+    step: Step,
+    steps: Mapping[str, Step],
+    run: Run,
+    spec: RunSpec,
+    part: str = "",
+    force: bool = False,
+    quiet: bool = False,
 ) -> Manifest:
-    """Do a step of a run, or find that nothing has changed since it was done (unless forced)."""
+    """Do a step of a run, or find that nothing has changed since it was done (unless forced).
+
+    A `quiet` step neither says that it is done nor names the parts that it does without.
+    """
     known = step.parts(spec)
     if not known:
         raise UserError(f"The run {run.name} has no step {step.name}: its parameters do not ask for it.")
@@ -34,7 +41,7 @@ def run_step(
             if named
             else f"The step {step.name} has no parts."
         )
-    sources = _sources(step, steps, run, spec)
+    sources = _sources(step, steps, run, spec, quiet)
     inputs = [record for manifest in sources for record in _as_inputs(manifest)]
     done = None if force or step.always else run.manifest(step.name, part)
     if done is not None and _unchanged(done, run, spec, inputs):
@@ -45,7 +52,11 @@ def run_step(
         return done
 
     started, clock = datetime.now(UTC), time.monotonic()
-    with noting_failure(run, step.name, part, spec), _room_on_disk(step), run.store.scratch() as scratch:
+    with (
+        noting_failure(run, step.name, part, spec),
+        room_for(f"the files of the step {step.name}"),
+        run.store.scratch() as scratch,
+    ):
         folders, gathered = _stage_in(step, run, sources, scratch / "in")
         out = scratch / "out"
         out.mkdir()
@@ -62,33 +73,23 @@ def run_step(
             figures=figures,
         )
         _stage_out(run, manifest, out)
-    shown = ", ".join(f"{name} {value}" for name, value in figures.items() if isinstance(value, str | int | float))
-    say(
-        f"{step.name}: done in {time.monotonic() - clock:.1f} s{': ' + shown if shown else ''}.",
-        step=step.name,
-        figures=figures,
-    )
+    if not quiet:
+        shown = ", ".join(f"{name} {value}" for name, value in figures.items() if isinstance(value, str | int | float))
+        say(
+            f"{step.name}: done in {time.monotonic() - clock:.1f} s{': ' + shown if shown else ''}.",
+            step=step.name,
+            figures=figures,
+        )
     return manifest
 
 
-@contextmanager
-def _room_on_disk(step: Step) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        place = f" at {error.filename}" if error.filename else ""
-        raise UserError(f"The disk is full{place}: make room for the files of the step {step.name}.") from None
-
-
 class _Manifests:
-    """The manifests of a run, each read once: `checked` are up to date, `said` is what is wrong with others."""
+    """The manifests of a run, each read once: `checked` are up to date, `warned` are the sentences on others."""
 
     def __init__(self, run: Run, steps: Mapping[str, Step], spec: RunSpec) -> None:
         self.run, self.steps, self.spec, self.digest = run, steps, spec, spec.digest()
         self.checked: set[tuple[str, str]] = set()
-        self.said: set[str] = set()
+        self.warned: set[str] = set()
         self._read: dict[tuple[str, str], Manifest | None] = {}
 
     def of(self, step: str, part: str = "") -> Manifest | None:
@@ -97,31 +98,31 @@ class _Manifests:
         return self._read[step, part]
 
 
-def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec) -> list[Manifest]:
-    """The manifests of everything the step reads, each of this spec and up to date."""
+def _sources(step: Step, steps: Mapping[str, Step], run: Run, spec: RunSpec, quiet: bool) -> list[Manifest]:
+    """Return the manifests of everything the step reads, each of this spec and up to date."""
     manifests = _Manifests(run, steps, spec)
-    found: list[Manifest] = []
+    sources: list[Manifest] = []
     for name in (*step.needs, *step.needs_by(spec)):
         manifest = manifests.of(name)
         if manifest is None:
             raise UserError(f"The run {run.name} has no result of the step {name}: run it first.")
         _check_current(manifest, manifests)
-        found.append(manifest)
+        sources.append(manifest)
     for name in step.gathers:
         parts = steps[name].parts(spec)
         current = _current_parts(name, manifests)
         if not current:
             raise DataError(f"None of the {len(parts)} parts of the step {name} of the run {run.name} has a result.")
         missing = sorted(set(parts) - {manifest.part for manifest in current})
-        if missing:
+        if missing and not quiet:
             warn(f"{step.name}: {len(missing)} of {len(parts)} parts of {name} have no result: {', '.join(missing)}.")
-        found.extend(current)
-    return found
+        sources.extend(current)
+    return sources
 
 
 def _current_parts(step: str, manifests: _Manifests) -> list[Manifest]:
-    """The parts of a step that are there; one of another spec or of older inputs is no part of this run's work."""
-    found = []
+    """Return the results of a step's parts; skip those of another spec, and those of older inputs with a warning."""
+    sources = []
     for part in manifests.steps[step].parts(manifests.spec):
         manifest = manifests.of(step, part)
         if manifest is None or manifest.spec_digest != manifests.digest:
@@ -129,16 +130,16 @@ def _current_parts(step: str, manifests: _Manifests) -> list[Manifest]:
         try:
             _check_current(manifest, manifests)
         except UserError as error:
-            if str(error) not in manifests.said:
-                manifests.said.add(str(error))
+            if str(error) not in manifests.warned:
+                manifests.warned.add(str(error))
                 warn(str(error))
         else:
-            found.append(manifest)
-    return found
+            sources.append(manifest)
+    return sources
 
 
 def _check_current(manifest: Manifest, manifests: _Manifests) -> None:
-    """Refuse a result of another spec, or one whose inputs, or theirs, have been made anew or became more since."""
+    """Refuse a result of another spec, and one whose inputs, directly or not, have changed or become more since."""
     run, which = manifests.run, f"{manifest.step} {manifest.part}".rstrip()
     if (manifest.step, manifest.part) in manifests.checked:
         return
@@ -153,7 +154,7 @@ def _check_current(manifest: Manifest, manifests: _Manifests) -> None:
             _check_current(upstream, manifests)
     for name in manifests.steps[manifest.step].gathers:
         read = {record.part for record in manifest.inputs if record.step == name}
-        later = [one.part for one in _current_parts(name, manifests) if one.part not in read]
+        later = [part.part for part in _current_parts(name, manifests) if part.part not in read]
         if later:
             raise UserError(f"The step {which} of the run {run.name} lacks {name} {', '.join(later)}: run it again.")
     manifests.checked.add((manifest.step, manifest.part))
@@ -164,27 +165,27 @@ def _as_inputs(manifest: Manifest) -> list[InputRecord]:
 
 
 def _unchanged(done: Manifest, run: Run, spec: RunSpec, inputs: list[InputRecord]) -> bool:
-    """Whether a result was made by this spec and version from these very inputs, and is still there."""
+    """Return whether a result was made by this spec and version from these inputs, and still exists."""
     if (done.spec_digest, done.version, done.inputs) != (spec.digest(), __version__, inputs):
         return False
     prefix = run.folder(done.step, done.part)
-    there = run.store.sizes(prefix)
-    if any(there.get(f"{prefix}/{record.path}") != record.size for record in done.outputs):
+    sizes = run.store.sizes(prefix)
+    if any(sizes.get(f"{prefix}/{record.path}") != record.size for record in done.outputs):
         return False
     with run.store.scratch() as scratch:  # the next step will refuse files that are not those of the manifest
         return all(_as_written(run, prefix, record, scratch) for record in done.outputs)
 
 
 def _as_written(run: Run, prefix: str, record: FileRecord, scratch: Path) -> bool:
-    """Bring a file to this machine and see whether it is the recorded one: neither changed nor removed."""
+    """Bring a file to this machine; return whether it is the recorded one, neither changed nor removed."""
     path = run.store.download(f"{prefix}/{record.path}", scratch)
-    return path.is_file() and sha256_of(path) == record.sha256
+    return path.is_file() and (run.store.private or sha256_of(path) == record.sha256)
 
 
 def _stage_in(
     step: Step, run: Run, sources: list[Manifest], scratch: Path
 ) -> tuple[dict[str, Path], dict[str, dict[str, Path]]]:
-    """Bring every input to this machine and verify it; answer the folders by step and part."""
+    """Bring every input to this machine and verify it; return the folders by step and part."""
     folders = {name: scratch / run.folder(name) for name in step.gathers}
     gathered: dict[str, dict[str, Path]] = {name: {} for name in step.gathers}
     for manifest in sources:
@@ -204,7 +205,7 @@ def _stage_in(
 
 
 def _stage_out(run: Run, manifest: Manifest, out: Path) -> None:
-    """Withdraw the old result, put the new files, and last the manifest that makes them a result."""
+    """Withdraw the old result, store the new files, and last the manifest that makes them a result."""
     prefix = run.folder(manifest.step, manifest.part)
     run.store.delete(f"{prefix}/{MANIFEST}")
     stale = set(run.store.sizes(prefix)) - {f"{prefix}/{record.path}" for record in manifest.outputs}

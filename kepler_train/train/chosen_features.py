@@ -5,10 +5,10 @@ from __future__ import annotations
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
+from kepler_train.extract.chosen import ChosenFeatures
 from kepler_train.extract.feature_groups import select_group
 from kepler_train.extract.frame_metadata import counts
 from kepler_train.extract.user_frame import UserFrame
-from kepler_train.train.rows import Chosen
 from kepler_train.train.training_rows import check_numbers
 
 # What --features may say instead of a list of columns.
@@ -16,7 +16,7 @@ OF_GROUP, OF_FRAME, OF_LIST = "group", "frame", "list"
 _IN_WORDS = {OF_FRAME: "the frame's own columns", OF_LIST: "a list of columns"}
 
 
-def chosen_features(given: UserFrame, choice: str, group: str, third_party: list[str]) -> Chosen:
+def chosen_features(given: UserFrame, choice: str, group: str, third_party: list[str]) -> ChosenFeatures:
     """Return the columns to work with: those of the feature group, all of the frame, or a list, by new or old names."""
     origin = choice if choice in (OF_GROUP, OF_FRAME) else OF_LIST
     of_group = select_group(given.rows, group, third_party)
@@ -30,7 +30,8 @@ def chosen_features(given: UserFrame, choice: str, group: str, third_party: list
     check_numbers(given.rows, columns)
     _check_signs(given, columns)
     same = columns == of_group.columns and not of_group.missing
-    return Chosen(columns, origin, "" if same else f"features are {_IN_WORDS[origin]}, not those of {group}")
+    note = "" if same else f"features are {_IN_WORDS[origin]}, not those of {group}"
+    return ChosenFeatures(columns=columns, origin=origin, note=note)
 
 
 def _chosen(given: UserFrame, choice: str) -> list[str]:

@@ -18,15 +18,6 @@ from kepler_train.train.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Features that were chosen: their columns, whether by `group`, `frame` or `list`, and a note for readers."""
-
-    columns: list[str]
-    origin: str
-    note: str
-
-
-@dataclass(frozen=True)
 class TrainingRows:
     """Rows of nodes, sorted by node and time, the training set of each component, and the machine.
 

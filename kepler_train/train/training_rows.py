@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from kepler_train.catalog import catalog
 from kepler_train.columns import NODE, power_column
 from kepler_train.errors import DataError, UserError
+from kepler_train.extract.chosen import ChosenFeatures
 from kepler_train.extract.feature_groups import select_group
 from kepler_train.extract.frame_files import read_node_rows
 from kepler_train.extract.row_times import workloads_or_blocks
@@ -19,17 +21,22 @@ from kepler_train.machine.spec import MachineSpec
 from kepler_train.model_key import Family, ModelKey
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.spec import RunSpec
-from kepler_train.train.rows import Chosen, TrainingRows
+from kepler_train.train.rows import TrainingRows
 from kepler_train.train.training_set import training_sets
 
 
 class Frames:
     """The frames of extraction and isolation. The last rows are cached: the trainers of a family come in turn."""
 
-    def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: Chosen | None = None) -> None:
+    def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: ChosenFeatures | None = None) -> None:
         """Take `features`, or else those of the feature group that have data."""
         self._extracted, self._isolated, self._spec, self._features = extracted, isolated, spec, features
         self._last: tuple[tuple[Family, int], TrainingRows] | None = None
+
+    def staged_at(self, extracted: Path, isolated: Path) -> Self:
+        """Return these frames, whose files are now in other folders."""
+        self._extracted, self._isolated = extracted, isolated
+        return self
 
     def rows_for(self, key: ModelKey, lags: int) -> TrainingRows:
         """Return the rows that a model learns from, with the features of so many earlier windows."""
@@ -54,7 +61,7 @@ def training_rows(
     spec: RunSpec,
     family: Family,
     lags: int = 0,
-    chosen: Chosen | None = None,
+    chosen: ChosenFeatures | None = None,
 ) -> TrainingRows:
     """Return the training rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
     frame = _of_the_asked_nodes(frame, spec)

@@ -32,7 +32,7 @@ def noting_failure(run: Run, step: str, part: str, spec: RunSpec) -> Iterator[No
         yield
     except Exception as error:
         if part:
-            _keep(run, step, part, _Failure(spec_digest=spec.digest(), reason=_reason(error)))
+            _keep(run, step, part, _Failure(spec_digest=spec.digest(), reason=_reason(error, run)))
         raise
 
 
@@ -50,10 +50,10 @@ def failure_reasons(run: Run, step: str, parts: Iterable[str], spec: RunSpec) ->
     return reasons
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, run: Run) -> str:
     if isinstance(error, KeplerTrainError):
         return str(error)
-    return f"It met a bug, {type(error).__name__}: please report it with the log of its task."
+    return f"It met a bug, {type(error).__name__}: please report it with {run.log}."
 
 
 def _keep(run: Run, step: str, part: str, failure: _Failure) -> None:

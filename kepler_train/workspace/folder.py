@@ -20,9 +20,10 @@ _SCRATCH = ".scratch"
 class FolderStore:
     """Files below `root`; written in a scratch folder, then renamed into their place."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, private: bool = False) -> None:
         self.root = root
         self.uri = str(root)
+        self.private = private
 
     def read(self, key: str) -> bytes | None:
         """Return the content of a small file, or None when it does not exist."""
@@ -57,8 +58,9 @@ class FolderStore:
         path = self.root / key
         with self._writing(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("rb") as content:
-                os.fsync(content.fileno())
+            if not self.private:
+                with file.open("rb") as content:
+                    os.fsync(content.fileno())
             try:
                 file.replace(path)
             except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote, unquote
 
 from kepler_train.errors import UserError
@@ -18,7 +19,9 @@ _RUN_ID = re.compile(r"(?!\.+$)[A-Za-z0-9_.~:+-]{1,250}")
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one pipeline in a store."""
+    """One run of one pipeline in a store; `log` is where a person finds what its steps wrote."""
+
+    log: ClassVar[str] = "the log of its task"
 
     store: FileStore
     pipeline: str

@@ -21,6 +21,8 @@ _TRANSIENT = {"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException",
 class S3Store:
     """Objects of one bucket below a prefix; S3 shows an object only when it is whole."""
 
+    private = False
+
     def __init__(self, bucket: str, prefix: str) -> None:
         import boto3
         from botocore.config import Config

@@ -9,7 +9,8 @@ from kepler_train.errors import UserError
 from kepler_train.workspace.folder import FolderStore
 from kepler_train.workspace.s3 import S3Store
 
-# Both have the same methods; every write appears whole or not at all.
+# Both have the same methods; every write appears whole or not at all. A `private` one is of one command, which removes
+# it: nobody else can change its files, and none must outlive a power cut.
 FileStore = FolderStore | S3Store
 
 

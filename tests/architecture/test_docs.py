@@ -55,7 +55,9 @@ def test_every_kepler_train_command_of_the_docs_has_a_name_and_options_that_exis
     while hasattr(current, "commands") and words and words[0] in current.commands:
         current, words = current.commands[words[0]], words[1:]
     assert not hasattr(current, "commands") or words in ([], ["--help"]), f"no such command: {words[0]}"
-    known = {name for option in current.params for name in (*option.opts, *option.secondary_opts)} | {"--help"}
+    known = {
+        name for option in current.get_params(typer.Context(current)) for name in (*option.opts, *option.secondary_opts)
+    } | {"--help"}
     used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     assert used - known == set()
 

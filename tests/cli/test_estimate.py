@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from handmade import written
 from simulated import write_node
+from temporary import train_models
 
 from kepler_train.models import load_model
 from kepler_train.models.sums import write_sums
-from kepler_train.runs.pipeline import extract_table, train_pipeline
+from kepler_train.runs.tables import extracted, extracted_table
 from kepler_train.samples.kepler_query_json import export_json
 from kepler_train.samples.parquet import Series, read_series
 from kepler_train.samples.schedule import read_schedule
@@ -41,9 +42,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schedule = read_schedule(str(folder / "schedule.json"))
     for name in ("scratch", "extracted", "models"):
         (folder / name).mkdir()
-    train_pipeline(folder / "kepler_query", spec, schedule, "a/run", folder / "scratch", folder / "models")
+    train_models(folder / "kepler_query", spec, schedule, "a/run", folder / "scratch", folder / "models")
     alone = spec.model_copy(update={"output_types": ["AbsPower"]})
-    rows = extract_table(folder / "kepler_query", alone, schedule, folder / "extracted")
+    rows = extracted_table(extracted(folder / "extracted", alone, folder / "kepler_query", schedule))
     rows.to_csv(folder / "frame.csv", index=False)
     return folder
 

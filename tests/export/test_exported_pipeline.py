@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from temporary import train_models
 
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.judged import HeldOut
@@ -32,7 +33,6 @@ from kepler_train.machine.spec import MachineSpec
 from kepler_train.model_key import ModelKey
 from kepler_train.models import load_model
 from kepler_train.models.metadata import ModelMetadata
-from kepler_train.runs.pipeline import train_pipeline
 from kepler_train.samples.decoding import DecodedSeries
 from kepler_train.samples.parquet import schema, table, window_of
 from kepler_train.samples.schedule import Schedule
@@ -42,6 +42,8 @@ from kepler_train.simulate.store import store_of
 from kepler_train.spec import RunSpec
 
 SOURCE = "rapl-sysfs"
+# The results of the steps, in the folder of the test.
+RESULTS = "scratch/workspace/runs/mine/temporary"
 TREES = ModelKey(SOURCE, "DynPower", "Basic", "XgboostFitTrainer")
 
 MACHINE = MachineSpec(processor="intel_xeon", cores=16, chips=2)
@@ -82,13 +84,13 @@ def work(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         gate_mape=20,
     )
     schedule = Schedule.model_validate_json((samples / "schedule.json").read_bytes())
-    train_pipeline(samples, spec, schedule, "a/run", folder / "scratch", folder, MACHINE)
+    train_models(samples, spec, schedule, "a/run", folder / "scratch", folder, MACHINE)
     return folder
 
 
 @pytest.fixture(scope="module")
 def evaluation(work: Path) -> Evaluation:
-    return Evaluation.read(work / "scratch/evaluate")
+    return Evaluation.read(work / RESULTS / "evaluate")
 
 
 def folders(work: Path) -> list[Path]:
@@ -143,7 +145,7 @@ def test_metadata_name_the_worst_component_and_every_figure_behind_it(work: Path
 def test_every_trained_dyn_model_stores_whether_it_adds_up(work: Path) -> None:
     errors = {
         folder.parent.name: max(json.loads((folder / "metadata.json").read_text())["additivity_error"].values())
-        for folder in (work / "scratch/train" / SOURCE / "DynPower/Basic").glob("*/model")
+        for folder in (work / RESULTS / "train" / SOURCE / "DynPower/Basic").glob("*/model")
     }
     assert errors["LinearRegressionTrainer"] < 1e-9
     assert errors["XgboostFitTrainer"] > 0.1  # W
@@ -155,7 +157,7 @@ def test_an_exported_model_loads_and_its_weights_give_the_same_watts(work: Path)
         file = (
             Path("extract", NODE_FILE) if "AbsPower" in folder.parts else Path("isolate", isolated_node_file("Basic"))
         )
-        rows = pd.read_parquet(work / "scratch" / file)
+        rows = pd.read_parquet(work / RESULTS / file)
         predicted = model.predict(rows)
         assert all((watts >= 0).all() for watts in predicted.values())
         weights = json.loads(folder.with_name(f"{folder.name}.json").read_text())
@@ -195,7 +197,7 @@ def test_the_pipeline_describes_itself(work: Path, evaluation: Evaluation) -> No
 
 
 def test_trivial_models_stand_in_the_error_report_and_not_in_the_tables_for_tools(work: Path) -> None:
-    trivial = json.loads((work / "scratch/evaluate/evaluation.json").read_text())["baselines"]
+    trivial = json.loads((work / RESULTS / "evaluate/evaluation.json").read_text())["baselines"]
     sections = (work / "mine/error_report/node_type_2.md").read_text().split("# ")[1:]
     named = {section.splitlines()[0]: section.splitlines() for section in sections}
     assert named
@@ -252,7 +254,7 @@ def test_every_picture_of_the_report_is_there_and_every_picture_is_in_the_report
 
 def test_the_same_model_gives_the_same_archive_to_the_byte(work: Path, evaluation: Evaluation, tmp_path: Path) -> None:
     for name in ("first", "second"):
-        export_model(work / "scratch/train" / str(TREES), tmp_path / name, TREES, evaluation)
+        export_model(work / RESULTS / "train" / str(TREES), tmp_path / name, TREES, evaluation)
     first, second = (next((tmp_path / name).rglob("*.zip")).read_bytes() for name in ("first", "second"))
     assert first == second
 
@@ -282,7 +284,7 @@ def test_every_model_has_a_card_with_its_figures_and_limits(work: Path) -> None:
 def trees(work: Path, evaluation: Evaluation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """DynPower by boosted trees, exported as if it passed the gate."""
     home = tmp_path_factory.mktemp("trees")
-    export_model(work / "scratch/train" / str(TREES), home, TREES, evaluation)
+    export_model(work / RESULTS / "train" / str(TREES), home, TREES, evaluation)
     return home / f"{TREES}_2"
 
 
@@ -406,8 +408,8 @@ def test_a_copy_has_pickles_on_request_and_still_loads(work: Path, tmp_path: Pat
 
 def test_the_report_names_formats_that_were_left_out(work: Path, tmp_path: Path) -> None:
     spec = RunSpec.model_validate_json((work / "mine/train_arguments.json").read_bytes())
-    isolation = Isolation.model_validate_json((work / "scratch/isolate" / ISOLATION).read_bytes())
-    content = json.loads((work / "scratch/evaluate/evaluation.json").read_text())
+    isolation = Isolation.model_validate_json((work / RESULTS / "isolate" / ISOLATION).read_bytes())
+    content = json.loads((work / RESULTS / "evaluate/evaluation.json").read_text())
     part = f"{SOURCE}/AbsPower/Basic/LinearRegressionTrainer"
     for refused, lines in ({}, 0), ({"dram.onnx": "it gives 3 W where 2 W are right"}, 1):
         content["models"][part]["training"]["refused_formats"] = refused

@@ -12,14 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from simulated import SOURCE, Recorded, write_node
+from temporary import train_models
+from typer.testing import CliRunner
 
-from kepler_train.cli.look import profile
+from kepler_train.cli.app import app
 from kepler_train.errors import UserError
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.publish.target import open_target
-from kepler_train.runs.pipeline import train_pipeline
 from kepler_train.runs.registry import STEPS
 from kepler_train.runs.runner import run_step
 from kepler_train.samples.schedule import Schedule
@@ -36,7 +37,8 @@ KeplerTrain = Callable[..., Ended]
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A query, its schedule and, in `profiles`, what the machine needs when it is idle."""
     folder = write_node(tmp_path_factory.mktemp("measured"), hours=3)
-    profile(str(folder / "kepler_query"), str(folder / "profiles"), schedule=str(folder / "schedule.json"))
+    places = ["-i", str(folder / "kepler_query"), "-o", str(folder / "profiles")]
+    CliRunner().invoke(app, ["profile", *places, "--schedule", str(folder / "schedule.json")], catch_exceptions=False)
     return folder
 
 
@@ -47,7 +49,7 @@ def models(measured: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = {"pipeline": "base", "output_types": ["AbsPower"], "feature_groups": ["BPFOnly", "Basic"], "folds": 2}
     trained = RunSpec.model_validate({**spec, "abs_trainers": ["LinearRegressionTrainer"], **WINDOW})
     (folder / "scratch").mkdir()
-    train_pipeline(measured / "kepler_query", trained, Schedule(), "a/run", folder / "scratch", folder)
+    train_models(measured / "kepler_query", trained, Schedule(), "a/run", folder / "scratch", folder)
     return folder
 
 

@@ -17,7 +17,7 @@ from known_samples import START, Samples, collected, held
 
 from kepler_train.cli.app import app
 from kepler_train.local.prometheus import PrometheusServer
-from kepler_train.runs.pipeline import node_and_containers
+from kepler_train.runs.tables import extracted, node_rows
 from kepler_train.samples.schedule import Schedule
 from kepler_train.simulate.store import read_store
 from kepler_train.spec import RunSpec
@@ -83,7 +83,7 @@ def history(dialect: str, faults: tuple[str, ...], home: Path) -> History:
         kepler_train("query", "--server", server.url, *window, "-o", str(samples))
     spec = RunSpec.model_validate({"feature_groups": f"{GROUP[dialect]},NodeExporter", "output_types": "AbsPower"})
     (home / "work").mkdir()
-    rows, _ = node_and_containers(samples, spec, Schedule(), home / "work")
+    rows = node_rows(extracted(home / "work", spec, samples, Schedule()))
     asked = [*OF_KEPLER[dialect], *OF_NODE_EXPORTER]
     everything = held(read_store(text), asked, START, START + SECONDS)
     return History(dialect, collected(samples), everything, rows, pd.read_parquet(truth))

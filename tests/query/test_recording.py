@@ -19,10 +19,12 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 from known_samples import Samples, collected
+from temporary import train_models
 
 from kepler_train.local.prometheus import PrometheusServer
 from kepler_train.query.samples import query_samples
-from kepler_train.runs.pipeline import node_and_containers, train_pipeline
+from kepler_train.runs.tables import container_rows, node_rows
+from kepler_train.runs.tables import extracted as extracted_run
 from kepler_train.samples.schedule import Phase, Schedule
 from kepler_train.spec import RunSpec
 from kepler_train.validate.judging import judge_samples
@@ -122,8 +124,8 @@ def schedule(kepler_recording: Path) -> Schedule:
 
 @pytest.fixture(scope="module")
 def extracted(collection: Collected, schedule: Schedule, tmp_path_factory: pytest.TempPathFactory) -> Extracted:
-    frames = node_and_containers(collection.samples, collection.spec, schedule, tmp_path_factory.mktemp("extracted"))
-    return Extracted(*frames)
+    run = extracted_run(tmp_path_factory.mktemp("extracted"), collection.spec, collection.samples, schedule)
+    return Extracted(node_rows(run), container_rows(run))
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +247,7 @@ def test_a_linear_model_of_cpu_time_predicts_phases_that_it_has_not_seen(
     work.mkdir()
     out.mkdir()
     spec = collection.spec.model_copy(update={"feature_groups": ["CPUTime"]})
-    figures = train_pipeline(collection.samples, spec, schedule, "recorded", work, out)
+    figures = train_models(collection.samples, spec, schedule, "recorded", work, out)
     assert (figures["models"], figures["refused"]) == (1, 0)
     model = out / "recording/rapl-sysfs/AbsPower/CPUTime/LinearRegressionTrainer_0"
     judged = json.loads((model / "metadata.json").read_text())["figures"]
