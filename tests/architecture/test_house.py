@@ -6,10 +6,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 from source import PACKAGE, ROOT, attributes_read, modules
 
-from kepler_train.catalog import model as catalog_model
 from kepler_train.runs.registry import STEPS
 from kepler_train.spec import RunSpec
 
@@ -43,16 +41,6 @@ def test_a_step_is_the_function_of_its_name_in_a_file_of_one_screen(step):
 def test_every_parameter_of_a_run_is_read_by_somebody():
     read = attributes_read(outside={Path("kepler_train/spec.py")})
     assert [name for name in RunSpec.model_fields if name not in read] == []
-
-
-def test_every_key_of_the_catalog_is_read_by_somebody():
-    keys = {
-        name
-        for kind in vars(catalog_model).values()
-        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind.__module__ == catalog_model.__name__
-        for name in kind.model_fields
-    }
-    assert sorted(keys - attributes_read(outside=set())) == []
 
 
 def test_no_module_is_longer_than_a_concept():
