@@ -26,7 +26,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TriggerRule, chain
 
 from kepler_airflow.steps import models, nodes, step, step_in_parts, stress_when_asked
-from kepler_airflow.training import training_dag, wanted_pairs
+from kepler_airflow.training_dag import training_dag, wanted_pairs
 
 for source, group in wanted_pairs():
     with training_dag(source, group, doc_md=__doc__):

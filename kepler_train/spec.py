@@ -207,7 +207,7 @@ class RunSpec(BaseModel):
 
     gate_mae: float = _judge(10, "A model passes with at most this error (W) …", gt=0)
     gate_mape: float = _judge(20, "… or at most this error (%) …", gt=0)
-    gate_limit: float = _judge(100, "… and both below this limit.", gt=0)
+    gate_limit: float = _judge(100, "… and both at most this limit, under unseen load and forward too.", gt=0)
     mape_floor: float = _judge(1.0, "Rows below this power (W) do not count in MAPE.", gt=0)
     folds: int = _judge(5, "Parts that the rows are cut into for held-out error.", ge=2, le=100)
     interval_level: float = _judge(

@@ -11,6 +11,7 @@ import typer
 from kepler_train.cli import options as o
 from kepler_train.cli.files import frame_file, model_path, query_samples, table_path, whole_file
 from kepler_train.cli.parameters import given, takes
+from kepler_train.columns import CONTAINER
 from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 
@@ -119,5 +120,5 @@ def _off(rows: pd.DataFrame) -> str:
         return ""
     off = (known["predicted"] - known["measured"]).abs().mean()
     inside = known["measured"].between(known["low"], known["high"]).mean()
-    how = "attributed to it" if "container" in rows.columns else "measured"  # no meter knows a container
+    how = "attributed to it" if CONTAINER in rows.columns else "measured"  # no meter knows a container
     return f"; {off:.2f} W off what was {how}, of which {100 * inside:.0f} % lies in the interval"

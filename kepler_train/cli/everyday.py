@@ -137,7 +137,8 @@ def _write_table(table: pd.DataFrame, output: str, preprocessed: bool, spec: Run
 @takes(
     *("machine_id", "energy_sources", "feature_groups", "output_types", "abs_trainers", "dyn_trainers", "extractor"),
     *("resolution", "continue_from", "seed", "nodes", "schedule", "node_type", "preprocessed_csv", "legacy_pickles"),
-    *("publisher", "gate_mae", "gate_mape", "gate_limit", "mape_floor", "folds", "interval_level"),
+    "publisher",
+    *o.JUDGING,
     *o.ISOLATION,
     *o.SAMPLES,
     required=["pipeline"],

@@ -11,6 +11,7 @@ import typer
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, frame_file, model_path, scratch, table_path, whole_file, whole_folder
 from kepler_train.cli.parameters import given, takes
+from kepler_train.columns import TIME
 from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 
@@ -70,7 +71,7 @@ def isolate_from_data(
 @takes(
     *("machine_id", "energy_sources", "feature_groups", "continue_from", "seed", "nodes", "schedule"),
     *("thirdparty_metrics", "publisher", "legacy_pickles"),
-    *("gate_mae", "gate_mape", "gate_limit", "mape_floor", "folds", "interval_level"),
+    *o.JUDGING,
     required=["pipeline"],
     output_types="AbsPower",
     node_type=None,
@@ -112,7 +113,7 @@ def train_from_data(
     if options["schedule"]:
         rows = with_scheduled_workloads(rows, phases, about)
     columns = chosen_features(rows, features, asked.feature_groups[0], asked.thirdparty_metrics)
-    times = rows.rows["time"]
+    times = rows.rows[TIME]
     window = {"start": times.min().to_pydatetime(), "end": times.max().to_pydatetime()}
     spec = asked.model_copy(update=window | {"node_type": _node_type(rows, options["node_type"])})
     machine = o.machine_of(spec.machine_id, phases)

@@ -12,6 +12,7 @@ import typer
 from kepler_train.cli import options as o
 from kepler_train.cli.files import data_path, frame_file, model_path, query_samples, scratch, whole_file
 from kepler_train.cli.parameters import given, takes
+from kepler_train.columns import NODE, meter_of
 from kepler_train.errors import UserError
 from kepler_train.events import say
 
@@ -87,7 +88,7 @@ def _plot_rows(data: str, place: Path, options: Mapping[str, Any]) -> None:
             load = _main_feature(spec, node)
     with whole_file(place) as file:
         draw_timeline(node, load, phases, file)
-    say(f"Wrote {place}: {len(node):,} windows of {node['node'].nunique()} node(s), {len(phases.phases)} phases.")
+    say(f"Wrote {place}: {len(node):,} windows of {node[NODE].nunique()} node(s), {len(phases.phases)} phases.")
 
 
 def _plot_errors(pipeline: str, place: Path) -> None:
@@ -164,7 +165,7 @@ def profile(
         f" {found.rows} windows of {found.window_seconds:g} s."
     )
     for name, power in found.power.items():
-        column = name.removesuffix("_power")
+        column = meter_of(name)
         say(f"  {column}: {power.mean:.2f} W, median {power.median:.2f} W, deviation {power.deviation:.2f} W")
     say(f"Wrote {place}: node type {node_type}, {len(found.containers)} containers in the background.")
 

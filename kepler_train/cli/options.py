@@ -22,6 +22,7 @@ Preprocessed = Annotated[
 ]
 # Parameters that several commands take.
 SAMPLES = ("thirdparty_metrics", "metric_prefix", "vm_train")
+JUDGING = ("gate_mae", "gate_mape", "gate_limit", "mape_floor", "folds", "interval_level")
 ISOLATION = ("isolator", "abs_pipeline", "target_hints", "bg_hints", "attribution")
 
 

@@ -23,3 +23,12 @@ def refusal(worsts: Mapping[str, tuple[float | None, float | None]], spec: RunSp
         return ""
     errors = [f"{value:.1f} {unit}" for value, unit in ((mae, "W"), (mape, "%")) if value is not None]
     return f"blocked {' and '.join(errors) or 'nothing'}, above {spec.gate_mae:g} W and {spec.gate_mape:g} %"
+
+
+def rule(spec: RunSpec) -> str:
+    """Return the gate of a spec in words."""
+    limit = f"{spec.gate_limit:g}"
+    return (
+        f"its worst component errs by at most {spec.gate_mae:g} W or {spec.gate_mape:g} % in blocks of time, and by at"
+        f" most {limit} W and {limit} % in blocks of time, under unseen load and forward"
+    )

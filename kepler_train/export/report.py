@@ -7,6 +7,7 @@ from pathlib import Path
 from kepler_train import __version__
 from kepler_train.columns import meter_of
 from kepler_train.evaluate.evaluation import Evaluation
+from kepler_train.evaluate.gate import rule
 from kepler_train.evaluate.protocols import FORWARD, Protocol
 from kepler_train.export.markdown import template
 from kepler_train.export.pictures import PLOT, pictured
@@ -35,6 +36,7 @@ def write_report(file: Path, spec: RunSpec, evaluation: Evaluation, isolation: I
     training = {key: verdict.training for key, verdict in models.items()}
     content = template("report.md", figure=_figure, line=_line, meter=meter_of).render(
         spec=spec,
+        gate=rule(spec),
         run=run,
         models=models,
         passing=passing,

@@ -25,7 +25,7 @@ def training_table(rows: pd.DataFrame, features: list[str], source: str) -> pd.D
     workload = [WORKLOAD] if (rows[WORKLOAD] != "").any() else []
     table = rows[[TIME, NODE, *container, *workload, *features, *power]].sort_values([NODE, TIME, *container])
     names = {TIME: TIMESTAMP, CONTAINER: CONTAINER_ID} | {name: name.removeprefix(f"{source}/") for name in power}
-    return table.assign(time=unix_seconds(table[TIME])).rename(columns=names).reset_index(drop=True)
+    return table.assign(**{TIME: unix_seconds(table[TIME])}).rename(columns=names).reset_index(drop=True)
 
 
 def with_node_power(containers: pd.DataFrame, node: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from kepler_train.columns import NODE, TIME
+
 if TYPE_CHECKING:  # the names of columns are asked for where pandas is not needed
     import pandas as pd
 
@@ -54,10 +56,10 @@ def _previous_rows(frame: pd.DataFrame) -> npt.NDArray[np.intp]:
     import pandas as pd
 
     previous = np.arange(len(frame))
-    if len(frame) < 2 or not {"time", "node"} <= set(frame.columns):
+    if len(frame) < 2 or not {TIME, NODE} <= set(frame.columns):
         return previous
-    nodes = pd.factorize(frame["node"])[0]
-    times = (frame["time"] - frame["time"].iloc[0]).dt.total_seconds().to_numpy()
+    nodes = pd.factorize(frame[NODE])[0]
+    times = (frame[TIME] - frame[TIME].iloc[0]).dt.total_seconds().to_numpy()
     order = np.lexsort((times, nodes))
     step = np.diff(times[order])
     same_node = (np.diff(nodes[order]) == 0) & (step > 0)

@@ -81,6 +81,7 @@ def _add_format(predictions: Predictions, name: str, component: str, predict: Ca
 
 
 def _graph_watts(file: Path, rows: Matrix) -> Watts:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # it would keep a device id and events below the home
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

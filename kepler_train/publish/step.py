@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from kepler_train.errors import DataError, UserError
+from kepler_train.evaluate.gate import rule
 from kepler_train.events import say, warn
 from kepler_train.isolate.background import PROFILE, promote_profile
 from kepler_train.publish.index import list_pipeline
@@ -23,8 +24,8 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     models = sorted(exported.glob("*/*/*/*.zip"))
     if not models:
         raise DataError(
-            f"No model of {spec.pipeline} passed the gate (MAE ≤ {spec.gate_mae:g} W or MAPE ≤ {spec.gate_mape:g} %):"
-            " nothing is published. The report of the export step shows the errors."
+            f"No model of {spec.pipeline} passed the gate: nothing is published. A model passes when {rule(spec)}."
+            " The report of the export step shows the errors."
         )
     target = open_target(spec.publish_to or f"{inputs.run.store.uri}/models")
     version = version_of(exported, spec.window[1])

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kepler_train.events import say
-from kepler_train.query.dialect import find_dialect
 from kepler_train.query.download import PARALLEL_REQUESTS, download
+from kepler_train.query.find_dialect import find_dialect
 from kepler_train.query.prometheus import Prometheus
 from kepler_train.query.series import SeriesSearch
 from kepler_train.samples.metrics import RequiredMetrics, required_metrics

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kepler_train.columns import CONTAINER, NODE, TIME
 from kepler_train.extract.frame_files import CONTAINERS_FILE, NODE_FILE
 from kepler_train.extract.frame_metadata import with_metadata
 from kepler_train.extract.user_frame import UserFrame
@@ -25,7 +26,7 @@ def give_rows(run: TemporaryRun, given: UserFrame, about: Mapping[str, Any], mac
 
     def extracted(out: Path) -> None:
         _write(given.whole(), out / NODE_FILE, about)
-        _write(given.rows[["time", "node", "container", *given.features]], out / CONTAINERS_FILE, about)
+        _write(given.rows[[TIME, NODE, CONTAINER, *given.features]], out / CONTAINERS_FILE, about)
         _write_machine(machine, out)
 
     _skip_samples(run)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from kepler_train.columns import NODE
 from kepler_train.errors import DataError, UserError
 from kepler_train.extract.feature_groups import columns_of_group
 from kepler_train.extract.frame_files import CONTAINERS_FILE, NODE_FILE
@@ -84,11 +85,11 @@ def about_table(run: TemporaryRun) -> dict[str, Any]:
 def rows_of_one_node(run: TemporaryRun, nodes: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return rows of the one node that has data, or is named, and of its containers."""
     node, containers = node_rows(run), container_rows(run)
-    names = sorted(set(node["node"]) & set(nodes) if nodes else set(node["node"]))
+    names = sorted(set(node[NODE]) & set(nodes) if nodes else set(node[NODE]))
     if len(names) != 1:
-        present = ", ".join(sorted(node["node"].unique()))
+        present = ", ".join(sorted(node[NODE].unique()))
         raise UserError(f"One machine is profiled at a time, and the data hold {present}: name one with --nodes.")
-    return node[node["node"] == names[0]], containers[containers["node"] == names[0]]
+    return node[node[NODE] == names[0]], containers[containers[NODE] == names[0]]
 
 
 def idle_profiles(run: TemporaryRun) -> dict[str, BackgroundProfile]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.query.dialect import find_dialect
+from kepler_train.query.find_dialect import find_dialect
 from kepler_train.query.prometheus import Prometheus
 from kepler_train.samples.metrics import required_metrics
 from kepler_train.samples.nodes import own_node

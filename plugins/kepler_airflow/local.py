@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from kepler_airflow import command
-from kepler_airflow.outcome import raise_for
+from kepler_airflow.retries import raise_for
 from kepler_train.processes import before_exec_of_child
 
 if TYPE_CHECKING:

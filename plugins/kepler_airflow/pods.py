@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kubernetes.client.exceptions import ApiException
 
 from kepler_airflow import command
-from kepler_airflow.outcome import raise_for
+from kepler_airflow.retries import raise_for
 from kepler_airflow.settings import settings
 from kepler_train.spec import read_spec
 

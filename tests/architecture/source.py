@@ -26,14 +26,3 @@ def attributes_read(outside: set[Path]) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
     }
-
-
-def strings(outside: set[Path]) -> set[str]:
-    """Return all string constants of modules, but for the modules `outside`."""
-    return {
-        node.value
-        for file, tree in modules().items()
-        if file not in outside
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from pathlib import Path
 
 import pytest
 from source import PACKAGE, ROOT, attributes_read, modules
 
+from kepler_train import columns
 from kepler_train.runs.registry import STEPS
 from kepler_train.spec import RunSpec
 
@@ -57,3 +59,16 @@ def test_no_module_of_ours_loads_a_pickle_or_calls_a_shell():
         if f"{name}(" in (ROOT / file).read_text() or "shell=True" in (ROOT / file).read_text()
     }
     assert called == set()
+
+
+def test_columns_of_frames_are_named_in_one_place_only():
+    names = {columns.TIME, columns.NODE, columns.WORKLOAD, columns.CONTAINER}
+    elsewhere = {Path("kepler_train/columns.py")}
+    subscripts = {
+        f"{file}:{node.lineno}"
+        for file, tree in modules().items()
+        if file not in elsewhere and file.parts[1] != "simulate"  # the simulator shares no code with extraction
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value in names
+    }
+    assert sorted(subscripts) == []

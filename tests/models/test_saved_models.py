@@ -392,3 +392,19 @@ def test_a_process_that_ended_is_named_and_replaced(tmp_path: Path, monkeypatch:
     save_model(trained(LINEAR), tmp_path / "second", Training(), ROWS)
     assert metadata(tmp_path / "second")["refused_formats"] == {}
     reload_process._close()
+
+
+def test_checking_a_graph_leaves_nothing_below_the_home(linear: Path, tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+import numpy as np
+from kepler_train.models.reload import _graph_watts
+assert len(_graph_watts(Path(sys.argv[1]), np.zeros((3, 2)))) == 3
+"""
+    graph = next(linear.glob("*.onnx"))
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home), "TMPDIR": str(home)}
+    subprocess.run([sys.executable, "-c", code, str(graph)], check=True, env=environment)
+    assert list(home.rglob("*")) == []  # the runtime would keep a device id and events to send

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kepler_train.arrays import Floats
+from kepler_train.columns import NODE, TIME, is_power, meter_of
 from kepler_train.export.pictures.style import WIDTH, new_figure, number, save_figure, shorten, workload_marks
 from kepler_train.samples.schedule import Phase, Schedule
 
@@ -22,16 +23,16 @@ _HEADROOM = 1.45  # of the highest power: names of phases are above the lines
 
 def draw_timeline(frame: pd.DataFrame, main: str, schedule: Schedule, file: Path) -> None:
     """Draw two panels per node: power of every component (W), and the rate of the feature that stands for load."""
-    nodes = sorted(frame["node"].unique())
+    nodes = sorted(frame[NODE].unique())
     marks = workload_marks(phase.load for phase in schedule.phases)
     figure = new_figure(1.2 * WIDTH, 4.8 * len(nodes))
     axes = figure.subplots(2 * len(nodes), 1, squeeze=False, sharex=True, height_ratios=[3, 2] * len(nodes))[:, 0]
     for node, power, load in zip(nodes, axes[::2], axes[1::2], strict=True):
-        rows = frame[frame["node"] == node].sort_values("time")
-        for column in (name for name in rows.columns if name.endswith("_power")):
-            power.plot(*_with_gaps(rows, column), label=column.removesuffix("_power"))
+        rows = frame[frame[NODE] == node].sort_values(TIME)
+        for column in filter(is_power, rows.columns):
+            power.plot(*_with_gaps(rows, column), label=meter_of(column))
         load.plot(*_with_gaps(rows, main), color="#444444")
-        window = rows["time"].iloc[0], rows["time"].iloc[-1]
+        window = rows[TIME].iloc[0], rows[TIME].iloc[-1]
         phases = [p for p in schedule.phases if p.ran_on(node) and p.start < window[1] and p.end > window[0]]
         for phase in phases:
             _mark(power, load, phase, marks[phase.load].colour, window)
@@ -58,7 +59,7 @@ def _mark(power: Axes, load: Axes, phase: Phase, colour: str, window: tuple[pd.T
 
 def _with_gaps(rows: pd.DataFrame, column: str) -> tuple[pd.DatetimeIndex, Floats]:
     """Return times and values with a hole where windows were dropped, so that no line is drawn across."""
-    times = rows["time"].to_numpy()
+    times = rows[TIME].to_numpy()
     values = rows[column].to_numpy(dtype=float)
     steps = np.diff(times)
     holes = np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else np.array([], dtype=int)

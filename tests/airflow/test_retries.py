@@ -1,7 +1,7 @@
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from kepler_airflow.outcome import raise_for
+from kepler_airflow.retries import raise_for
 
 
 def outcome(exit_code, said=""):

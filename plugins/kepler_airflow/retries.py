@@ -1,14 +1,23 @@
-"""What an exit code of a step means to Airflow, the same for every runtime."""
+"""Which failures of a step Airflow retries, and how often: the same for every runtime."""
 
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kepler_train.errors import DataError, TryAgain, UserError
 
 _log = logging.getLogger("airflow.task")
+
+RETRIES = {
+    "retries": 3,
+    "retry_delay": timedelta(seconds=10),
+    "retry_exponential_backoff": True,
+    "max_retry_delay": timedelta(minutes=5),
+}
+"""Arguments of every task. What may pass is worth a few tries, further and further apart."""
 
 _NEVER_RETRIED = {UserError.exit_code, DataError.exit_code}
 

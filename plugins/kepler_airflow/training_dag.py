@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, get_parsing_context
 
 from kepler_airflow.params import run_params
+from kepler_airflow.retries import RETRIES
 from kepler_airflow.settings import settings
-
-# 2 and 3 fail at once (outcome.py); what is left is worth a few tries, further and further apart.
-_RETRIES = {
-    "retries": 3,
-    "retry_delay": timedelta(seconds=10),
-    "retry_exponential_backoff": True,
-    "max_retry_delay": timedelta(minutes=5),
-}
 
 
 def dag_id(source: str, group: str) -> str:
@@ -41,7 +34,7 @@ def training_dag(source: str, group: str, doc_md: str | None) -> DAG:
         catchup=False,
         is_paused_upon_creation=True,
         max_active_runs=4,
-        default_args=_RETRIES,
+        default_args=RETRIES,
         params=run_params(pipeline=name, energy_sources=[source], feature_groups=[group]),
         tags=["kepler", "train", source, group],
     )
