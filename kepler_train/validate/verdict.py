@@ -55,7 +55,7 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return type(value)(map(_finite, value))
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -351,3 +351,7 @@ def test_a_real_legacy_recording_shows_meters_that_disagree(shared_data: Path, t
     assert "package + dram is above platform in 83% of the time" in texts(found)  # five of six intervals
     assert "rapl-sysfs/core, rapl-sysfs/uncore never move" in texts(found)
     assert found.groups["Basic"].valid
+    found.write(tmp_path / "verdict.json")
+    assert json.loads((tmp_path / "verdict.json").read_text())["health"]["kind-fms-control-plane"]["above_whole"] == [
+        ["platform", "package + dram", pytest.approx(5 / 6)]
+    ]
