@@ -1,10 +1,11 @@
 """What all tests share: the same examples every time, and where the optional real data are."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from known_samples import HOURS, START
 
 from kepler_train.cli import main
@@ -12,7 +13,9 @@ from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("steady")
+# Nobody waits there for a smaller example, and looking for one may take longer than a test has.
+settings.register_profile("ci", settings.get_profile("steady"), phases=set(Phase) - {Phase.shrink, Phase.explain})
+settings.load_profile("ci" if os.environ.get("CI") else "steady")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

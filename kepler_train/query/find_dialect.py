@@ -34,7 +34,7 @@ def find_dialect(spec: RunSpec, server: Prometheus, *, metered: bool = True) -> 
         )
     if len(dialects) > 1:
         raise UserError(
-            f"Prometheus at {spec.prometheus} has metrics of both Kepler dialects in the window:"
+            f"Prometheus at {spec.prometheus} has metrics of several Kepler dialects in the window:"
             f" choose one with dialect = {' or '.join(dialects)}."
         )
     return dialects[0]
