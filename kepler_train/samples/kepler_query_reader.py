@@ -53,8 +53,10 @@ class KeplerQueryReader:
         seen: set[str] = set()
         while True:
             metric = self._value()
-            if not isinstance(metric, str) or metric in seen:
-                raise ValueError("a metric is there twice" if metric in seen else "the name of a metric is missing")
+            if not isinstance(metric, str):
+                raise ValueError("the name of a metric is missing")
+            if metric in seen:
+                raise ValueError("a metric is there twice")
             seen.add(metric)
             self._take(":")
             yield metric, self._series(metric)

@@ -147,6 +147,8 @@ def test_a_file_with_a_wrong_byte_is_read_as_json_has_it_or_refused(
         ('{"up": 3}', "up is not a list"),
         ('{"up": [], "up": []}', "twice"),
         ('{"../../up": []}', "not the name of a metric"),
+        ('{{"up": 1}: []}', "the name of a metric is missing"),
+        ("{[1]: []}", "the name of a metric is missing"),
         ('{"up": [{"values": []}]}', "has no labels"),
         ('{"up": ["text"]}', "has no labels"),
         ('{"up": [{"metric": {"a": 1}, "values": []}]}', "has no labels"),
