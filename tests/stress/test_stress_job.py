@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_sysfs import make_sysfs
+from waiting import eventually
 
 from kepler_train.stress import job
 
@@ -155,15 +154,3 @@ def test_a_job_is_a_phase_with_the_times_of_its_pods(cluster: Cluster):
     [phase] = json.loads((cluster.folder / "stress.json").read_text())["phases"]
     assert (phase["load"], phase["instances"], phase["status"], phase["exit_code"]) == ("digits", 1, "done", 0)
     assert phase["command"] == ["kubectl", "create", "-f", "pi.yaml"]
-
-
-def eventually(true: Callable[[], object], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if true():
-                return True
-        except FileNotFoundError:  # not asked anything yet
-            pass
-        time.sleep(0.02)
-    return False

@@ -8,13 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_sysfs import Cpu, contents, limits_mhz, make_sysfs
+from waiting import eventually
 
 from kepler_train.cli import main
 
@@ -74,18 +74,6 @@ def running_in(folder: Path) -> list[int]:
 
 def names_in(folder: Path) -> list[str]:
     return sorted(Path(f"/proc/{pid}/comm").read_text().strip() for pid in running_in(folder))
-
-
-def eventually(true: Callable[[], object], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if true():
-                return True
-        except OSError:  # a process that ended while we looked at it
-            pass
-        time.sleep(0.02)
-    return False
 
 
 def manifest(tmp_path: Path) -> dict[str, Any]:
