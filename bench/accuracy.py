@@ -20,7 +20,7 @@ from kepler_train.extract.row_times import RowTimes, workloads_or_blocks
 from kepler_train.extract.user_frame import read_user_frame
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.train.trainer import trainer
-from kepler_train.train.training_set import training_set
+from kepler_train.train.training_set import training_sets
 
 FILE = "preprocess_abs_default_rapl_{}.csv"
 SOURCE, FOLDS, BLOCK = "rapl-sysfs", 5, 30
@@ -43,7 +43,7 @@ def forward_error(file: Path, group: str, component: str, name: str, seed: int, 
     seen = with_lags(rows, given.features, own.lags)
     features = lagged_names(given.features, own.lags)
     column = f"{SOURCE}/{component}_power"
-    data = training_set(seen, features, component, column, group, intercept=True, seed=seed)
+    data = training_sets(seen, features, {component: column}, group, intercept=True, seed=seed)[component]
     gap = gap_of(len(rows), FOLDS, own.lags)
     ((inside, outside),) = splits(Protocol.FORWARD, RowTimes.of(rows), FOLDS, seed, gap)
     model = own.fit(data.take(inside))

@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
+from kepler_train.catalog.methods import ATTRIBUTION_RULES
 from kepler_train.extract.write_frames import extract_samples
-from kepler_train.isolate.attribution import RULES
-from kepler_train.isolate.background import NOTHING_KNOWN
+from kepler_train.isolate.background import KnownBackground
 from kepler_train.isolate.frames import isolate_frames
 from kepler_train.isolate.isolation import attributed_file
 from kepler_train.samples.decoding import DecodedSeries
@@ -53,11 +53,11 @@ def errors(work: Path, hours: float, group: str) -> pd.DataFrame:
     extract_samples(work / "samples", spec, read_schedule(str(work / "schedule.json")), work / "frames")
     pieces = []
     for isolator in ("min", "profile"):
-        for rule in RULES:
+        for rule in ATTRIBUTION_RULES:
             out = work / f"{isolator}-{rule}"
             out.mkdir()
             asked = spec.model_copy(update={"isolator": isolator, "attribution": rule})
-            isolate_frames(work / "frames", asked, NOTHING_KNOWN, out)
+            isolate_frames(work / "frames", asked, KnownBackground(), out)
             found = container_errors(pd.read_parquet(out / attributed_file(group)), truth)
             pieces.append(found.assign(isolator=isolator, rule=rule))
     return pd.concat(pieces)

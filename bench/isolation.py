@@ -57,7 +57,7 @@ def main() -> None:
         node = write_frames(Path(folder), asked.windows, asked.containers)
         before, started = peak_megabytes(), time.process_time()
         file = Path(folder, "containers.parquet")
-        removal = remove_profile(node, scheduled_profiles(node, file, 0, {}))
+        removal = remove_profile(node, scheduled_profiles(node, [file], 0, {}))
         isolate_containers(node, [file], {"Basic": FEATURES}, removal, "proportional", Path(folder))
         used = time.process_time() - started
     millions = asked.windows * asked.containers / 1e6

@@ -23,8 +23,9 @@ Floats = npt.NDArray[np.float64]
 
 def load(shape: str, chance: np.random.Generator) -> Floats:
     """The load of every second, 0 to 1."""
-    pieces, before = [], 0.5
-    while sum(map(len, pieces)) < SCRAPES * EVERY + SPARE:
+    pieces: list[Floats] = []
+    before = 0.5
+    while sum(len(piece) for piece in pieces) < SCRAPES * EVERY + SPARE:
         along, level = np.linspace(0, 1, int(chance.uniform(40, 160))), chance.uniform(0, 1)
         pieces.append(
             {
@@ -53,7 +54,7 @@ def found(shape: str, exponent: float, lag: float, seed: int) -> MeterLag:
             busy * np.clip(chance.normal(1, 0.1, len(busy)), 0, None),
         )
     )
-    times = SPARE / 2 + EVERY * np.arange(SCRAPES)
+    times = SPARE / 2 + EVERY * np.arange(SCRAPES, dtype=np.float64)
     read = times - lag * EVERY
     counted = [np.interp(read, seconds, counter) for counter in (work, more)]
     return estimate_lag(times, [np.interp(times, seconds, energy)], counted)

@@ -13,15 +13,17 @@ import tempfile
 import time
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from kepler_train.evaluate.evaluation import Evaluation, ModelVerdict, TrainingSummary
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.pictures import draw_pictures
 from kepler_train.export.pictures.held_out import draw_held_out
+from kepler_train.model_key import ModelKey
+from kepler_train.models.metadata import ErrorFigures
 
 COMPONENTS = {"rapl-sysfs": ["package", "core", "uncore", "dram"], "acpi": ["platform"]}
 GROUPS = ["BPFIRQ", "BPFOnly", "Basic", "CounterIRQCombined", "CounterOnly"]
@@ -49,32 +51,37 @@ def held_out_rows(source: str) -> HeldOut:
     return HeldOut.of(pd.concat(tables))
 
 
-def evaluation() -> dict[str, Any]:
+def drawn_figures(mae: float) -> ErrorFigures:
+    """Return the two figures (W) that pictures show."""
+    return ErrorFigures.model_construct(mae=mae, mean_power=80.0)
+
+
+def evaluation() -> Evaluation:
     """Return the figures of 200 models, no two of them alike."""
-    models: dict[str, Any] = {}
+    models: dict[ModelKey, ModelVerdict] = {}
     for source, output_type, group, trainer in product(COMPONENTS, ("AbsPower", "DynPower"), GROUPS, TRAINERS):
         error = 5 + len(models) / 7
         figures = {
-            protocol: {name: {"mae": times * error, "mean_power": 80.0} for name in COMPONENTS[source]}
+            str(protocol): {name: drawn_figures(times * error) for name in COMPONENTS[source]}
             for protocol, times in ((Protocol.BLOCKED, 1), (Protocol.WORKLOAD, 2))
         }
-        training = {"main_features": dict.fromkeys(COMPONENTS[source], "cpu_instructions")}
-        part = f"{source}/{output_type}/{group}/{trainer}"
-        models[part] = {"figures": figures, "passes": True, "training": training}
-    return {"models": models, "baselines": {}, "missing": {}}
+        training = TrainingSummary(main_features=dict.fromkeys(COMPONENTS[source], "cpu_instructions"))
+        verdict = ModelVerdict(mae=error, mape=None, passes=True, refused="", figures=figures, training=training)
+        models[ModelKey(source, output_type, group, trainer)] = verdict
+    return Evaluation(models=models, baselines={}, missing={})
 
 
 def main() -> None:
     """Print the CPU time of the pictures on cards and of all, and whether the limit is kept."""
     judged, rows = evaluation(), {source: held_out_rows(source) for source in COMPONENTS}
 
-    def held_out(part: str) -> HeldOut:
-        return rows[part.split("/")[0]]
+    def held_out(key: ModelKey) -> HeldOut:
+        return rows[key.source]
 
     with tempfile.TemporaryDirectory() as name:
         folder, began = Path(name), time.process_time()
-        for number, part in enumerate(judged["models"]):
-            draw_held_out({part: held_out(part)}, folder / f"{number}.svg")
+        for number, key in enumerate(judged.models):
+            draw_held_out({key: held_out(key)}, folder / f"{number}.svg")
         cards = time.process_time() - began
         draw_pictures(judged, held_out, folder)
         seconds = time.process_time() - began

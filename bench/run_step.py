@@ -16,7 +16,7 @@ from pathlib import Path
 RUNS = 5
 PROGRAM = str(Path(sys.executable).with_name("kepler-train"))
 NIGHT = {"start": "2026-11-13T00:00:00Z", "end": "2026-11-13T02:00:00Z"}
-QUERY = {"path": "node.parquet", "content": b"what a query of that night left"}
+QUERY_FILE, QUERY_CONTENT = "node.parquet", b"what a query of that night left"
 
 
 def cpu_seconds(command: list[str]) -> float:
@@ -36,7 +36,7 @@ def done_run(workspace: Path) -> None:
 
     class Recorded(Step):
         def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> dict[str, int]:  # noqa: ARG002
-            (out / str(QUERY["path"])).write_bytes(bytes(QUERY["content"]))
+            (out / QUERY_FILE).write_bytes(QUERY_CONTENT)
             return {"series": 1}
 
     spec, run = RunSpec.model_validate(NIGHT), Run.named(open_store(str(workspace)), "bench/1")

@@ -24,7 +24,7 @@ def made_up(rows: int) -> TrainingSet:
     x = X / X.max(axis=0)
     y = 20 + 60 * np.sqrt(x[:, 0]) + 15 * x[:, 1] * x[:, 2] + 5 * x[:, 3] + chance.normal(0, 1.5, rows)
     loads = np.array([f"load {number * 10 // rows}" for number in range(rows)], dtype=object)
-    return TrainingSet(FEATURES, X, y, loads, 3.0 * np.arange(rows))
+    return TrainingSet(FEATURES, X, y, loads, 3.0 * np.arange(rows, dtype=np.float64))
 
 
 def milliseconds(method: Trainer, data: TrainingSet, times: int) -> float:

@@ -23,13 +23,45 @@ if TYPE_CHECKING:
 
 # A longer list of names hides the hint instead of helping.
 _MOST_LISTED = 25
+# Characters of a sentence, and of those at its end: what to do is said there.
+_LONGEST, _ENDING, _CUT = 1_500, 500, " … "
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+# What is wrong with a file that a user named, and not with us.
+_UNUSABLE = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP),
+)
+# Characters of a wrong name that are compared with right ones, and shown.
+_LONGEST_NAME = 100
 
 
 class KeplerTrainError(Exception):
-    """One sentence for a person: what, where, what to do."""
+    """One sentence for a person: what, where, what to do.
+
+    It may repeat what somebody else wrote, so it is shown on one line, printable and with an end.
+    """
 
     exit_code: ClassVar[int]
+
+    def __str__(self) -> str:
+        return readable(super().__str__())
+
+
+def readable(text: str) -> str:
+    r"""Return a text on one line, with escapes for what a screen cannot show, and without the middle of an endless one.
+
+    >>> readable("Node a\nb\x1b[2J is unknown.")
+    'Node a b\\x1b[2J is unknown.'
+    """
+    if len(text) > _LONGEST:
+        text = f"{text[: -_ENDING - len(_CUT) + _LONGEST]}{_CUT}{text[-_ENDING:]}"
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return " " if letter.isspace() else letter.encode("unicode_escape", "backslashreplace").decode()
 
 
 class UserError(KeplerTrainError):
@@ -57,6 +89,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     "There is no feature group 'BPFonly': did you mean 'BPFOnly'? Known: BPFOnly, Basic."
     """
     names = list(known)
+    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
     by_lower = {candidate.lower(): candidate for candidate in names}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     hint = f": did you mean {by_lower[close[0]]!r}?" if close else "."
@@ -80,6 +113,17 @@ def room_for(what: str) -> Iterator[None]:
             raise
         place = f" at {error.filename}" if error.filename else ""
         raise UserError(f"The disk is full{place}: make room for {what}.") from None
+
+
+@contextmanager
+def usable_files() -> Iterator[None]:
+    """Refuse files that cannot be what they are named for, by their place, kind or owner; other errors pass."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNUSABLE or not error.filename:
+            raise
+        raise UserError(f"{error.filename} cannot be used: {error.strerror}.") from None
 
 
 def _is_full(error: OSError) -> bool:

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kepler_train.addresses import without_secrets
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -24,6 +26,8 @@ class LogFormat(StrEnum):
 
 
 _format = LogFormat.HUMAN
+# Characters of a line for people; names and answers of others may be of any length.
+_LONGEST_LINE = 8000
 
 
 def use_format(chosen: LogFormat) -> None:
@@ -61,10 +65,27 @@ def fail(text: str, **fields: Any) -> None:
 def _write(stream: TextIO, level: str, text: str, fields: dict[str, Any]) -> None:
     if _format is LogFormat.JSON:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = _json_line({"time": now, "level": level, "event": text, **fields})
+        line = _json_line(_without_secrets({"time": now, "level": level, "event": text, **fields}))
     else:
-        line = " ".join((text if level == "info" else f"{level}: {text}").splitlines())  # one event, one line
+        shown = without_secrets(text)
+        line = _printable(" ".join((shown if level == "info" else f"{level}: {shown}").splitlines()))
     print(line, file=stream, flush=True)
+
+
+def _printable(line: str) -> str:
+    """Return one line that any terminal takes: names of others may have half a character, or move the cursor."""
+    if not line.isprintable():
+        line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+
+
+def _without_secrets(value: Any) -> Any:
+    """Return a value with every text in it as it may be shown."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, dict):
+        return {key: _without_secrets(entry) for key, entry in value.items()}
+    return [_without_secrets(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def _json_line(record: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from pydantic_core import core_schema
@@ -46,7 +46,7 @@ class Family:
         return cls(*parts)
 
     def __str__(self) -> str:
-        return "/".join(astuple(self))
+        return f"{self.source}/{self.output_type}/{self.group}"
 
     def __lt__(self, other: Family) -> bool:
         return str(self) < str(other)
@@ -70,6 +70,9 @@ class ModelKey(Family):
     """A model of a run: `<source>/<output type>/<group>/<trainer>`."""
 
     trainer: str
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}/{self.trainer}"
 
     @property
     def family(self) -> Family:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError
 
 FIRST_VERSION = 1  # of files that name no version of their format
@@ -27,10 +27,7 @@ R = TypeVar("R", bound=BaseModel)
 
 def read_record(kind: type[R], text: bytes | str, where: str, version: int = FIRST_VERSION) -> R:
     """Return what a file holds; refuse a later version of its format, or something else, in one sentence."""
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{where} is cut short or not JSON: {error}.") from None
+    data = strict_json.read(text, where)
     written = data.get("schema_version", FIRST_VERSION) if isinstance(data, dict) else FIRST_VERSION
     if isinstance(written, int) and written > version:
         raise later_version(where, written, version)

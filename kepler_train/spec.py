@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from pydantic import (
     AfterValidator,
@@ -26,12 +26,32 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from kepler_train.addresses import (
+    SECRETS_OF_FILES,
+    SECRETS_OF_SERVERS,
+    SERVER_PATTERN,
+    STORE_PATTERN,
+    files_at,
+    origin_of,
+    secret_in,
+    user_in,
+)
 from kepler_train.catalog import OutputTypeName, catalog
 from kepler_train.catalog.methods import ATTRIBUTION_RULES, EXTRACTORS, ISOLATORS
-from kepler_train.catalog.own_trainers import trainer_names
+from kepler_train.catalog.model import METRIC_PATTERN
+from kepler_train.catalog.user_trainers import trainer_names
 from kepler_train.errors import UserError, first_problem, unknown_name
+from kepler_train.strict_json import name_problem
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+# A year, with a month to spare: the longest interval of a schedule (yearly) fits, a wrong year does not.
+LONGEST_WINDOW = timedelta(days=400)
+# The year in which Prometheus began.
+EARLIEST = datetime(2012, 1, 1, tzinfo=UTC)
+LARGEST_NODE_TYPE = 999_999_999
+_LONGEST_PHASE = LONGEST_WINDOW.total_seconds()  # of a stress run
+_LONGEST_FILE_NAME = 255  # bytes, on every usual file system
+_MOST_SHOWN = 200  # characters of a wrong value in a sentence
 
 
 def _split(value: Any) -> Any:
@@ -42,6 +62,12 @@ def _split(value: Any) -> Any:
 def _lines(value: Any) -> Any:
     """Return a list from one string, a line each, as its values may hold commas; anything else as it is."""
     return [line.strip() for line in value.splitlines() if line.strip()] if isinstance(value, str) else value
+
+
+def _short(value: object) -> str:
+    """Return a wrong value as a sentence can hold it."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _to_utc(value: datetime) -> datetime:
@@ -57,12 +83,15 @@ Names = Annotated[list[str], BeforeValidator(_split)]
 Time = Annotated[datetime, AfterValidator(_to_utc)]
 
 
-def _parameter(section: str, default: Any, help_: str, options: str = "", tekton: str = "", **bounds: Any) -> Any:
+def _parameter(
+    section: str, default: Any, help_: str, options: str = "", tekton: str = "", form: str = "", **bounds: Any
+) -> Any:
     """Return a field of the spec: what the form, the file, the command line and the docs know of a parameter.
 
-    `options` are its names on the command line, by default its name with dashes; `tekton` is its earlier name.
+    `options` are its names on the command line, by default its name with dashes; `tekton` is its earlier name; `form`
+    is the pattern by which Airflow refuses a value before it is stored with the run.
     """
-    known: JsonDict = {"section": section, "options": options}
+    known: JsonDict = {"section": section, "options": options, **({"pattern": form} if form else {})}
     return Field(default, description=help_, validation_alias=tekton or None, json_schema_extra=known, **bounds)
 
 
@@ -90,10 +119,44 @@ def choices(name: str) -> Collection[str]:
     return _VOCABULARY[name][1]() if name in _VOCABULARY else ()
 
 
+# Addresses among the parameters, and where the secrets belong that somebody may write into them.
+_ADDRESSES = {"prometheus": SECRETS_OF_SERVERS, "schedule": SECRETS_OF_FILES, "publish_to": SECRETS_OF_FILES}
+
+
+def _refuse_secrets(data: dict[Any, Any]) -> None:
+    """Refuse what looks like a secret in any parameter, without a word of it."""
+    for name, value in data.items():
+        if any(user_in(text) for text in _texts(name)):
+            raise ValueError("a parameter has an address with a user or a password for its name")
+        for text in _texts(value):
+            if name in _ADDRESSES and (secret := secret_in(text)):
+                raise ValueError(
+                    f"{name}: credentials do not belong into an address, and this one has {secret} in it: set"
+                    f" {_ADDRESSES[name]} instead"
+                )
+            if user_in(text):
+                raise ValueError(f"{name}: an address in it has a user or a password: leave that out")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in a value, however deep."""
+    left = [value]
+    while left:
+        entry = left.pop()
+        if isinstance(entry, str):
+            yield entry
+        elif isinstance(entry, dict):
+            left += [*entry, *entry.values()]
+        elif isinstance(entry, list | tuple):
+            left += entry
+
+
 class RunSpec(BaseModel):
     """All that decides the result of a run. Times are UTC, powers W, durations s."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=False, hide_input_in_errors=True
+    )
 
     pipeline: str = _train(
         "default",
@@ -126,7 +189,10 @@ class RunSpec(BaseModel):
     )
     extractor: str = _train("default", "How counters become rates.", tekton="EXTRACTOR")
     resolution: float = _train(
-        0, "Length of a row's window (s); 0: the shortest in which the energy counter moves evenly.", ge=0
+        0,
+        "Length of a row's window (s); 0: the shortest in which the energy counter moves evenly.",
+        ge=0,
+        le=LONGEST_WINDOW.total_seconds(),
     )
     isolator: str = _train(
         "auto",
@@ -158,26 +224,28 @@ class RunSpec(BaseModel):
         " another. Empty: training starts afresh.",
         pattern=rf"^$|{NAME_PATTERN}",
     )
-    seed: int = _train(0, "Seed of every random choice.", ge=0)
+    seed: int = _train(0, "Seed of every random choice.", ge=0, le=2**32 - 1)
 
     prometheus: str = _collect(
-        "http://127.0.0.1:9090", "Address of the Prometheus HTTP API.", "--server", pattern=r"^https?://[^\s]+$"
+        "http://127.0.0.1:9090", "Address of the Prometheus HTTP API.", "--server", form=SERVER_PATTERN
     )
     nodes: Names = _collect([], "Nodes to take; a run that names none has the one that is there.", "--nodes --node")
     start: Time | None = _collect(None, "Start of the window (UTC).", "--start-time")
     end: Time | None = _collect(None, "End of the window (UTC).", "--end-time")
     window_seconds: float = _collect(
         24 * 3600.0,
-        "Length of the window when start or end is not given and the run has no data interval (s).",
+        "Length of the window when start or end is not given and the run has no data interval (s); at most 400 days.",
         "--interval",
         gt=0,
     )
     schedule: str = _collect(
-        "", "File or s3:// address of the load phases in the window; empty: workloads are blocks of time."
+        "",
+        "File or s3:// address of the load phases in the window; empty: workloads are blocks of time.",
+        form=STORE_PATTERN,
     )
     dialect: str = _collect("auto", "Metric names: legacy is Kepler up to 0.9, current 0.10 on.")
     metric_prefix: str = _collect(
-        "kepler_", "What Kepler's metric names start with.", pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]*$"
+        "kepler_", "What Kepler's metric names start with.", pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]{0,99}$"
     )
     thirdparty_metrics: Names = _collect(
         [], "Metrics of other exporters used as features.", tekton="THIRDPARTY_METRICS"
@@ -191,12 +259,19 @@ class RunSpec(BaseModel):
         "Loads, one per line: load;extra key;extra value, and more pairs; none where not applicable.",
         tekton="STRESS_ARGS",
     )
-    stress_timeout: float = _stress(20, "Length of a load (s).", "--timeout", tekton="STRESS_TIMEOUT", gt=0)
+    stress_timeout: float = _stress(
+        20, "Length of a load (s).", "--timeout", tekton="STRESS_TIMEOUT", gt=0, le=_LONGEST_PHASE
+    )
     stress_break_interval: float = _stress(
-        5, "Pause between loads (s).", "--break", tekton="STRESS_BREAK_INTERVAL", ge=0
+        5, "Pause between loads (s).", "--break", tekton="STRESS_BREAK_INTERVAL", ge=0, le=_LONGEST_PHASE
     )
     idle_collect_interval: float = _stress(
-        100, "Length of the idle phases before and after the loads (s).", "--idle", tekton="IDLE_COLLECT_INTERVAL", ge=0
+        100,
+        "Length of the idle phases before and after the loads (s).",
+        "--idle",
+        tekton="IDLE_COLLECT_INTERVAL",
+        ge=0,
+        le=_LONGEST_PHASE,
     )
     cpu_frequency_enabled: bool = _stress(
         False,
@@ -214,7 +289,9 @@ class RunSpec(BaseModel):
         0.9, "Share of measured power that a model's prediction interval is to hold.", gt=0, lt=1
     )
 
-    publish_to: str = _publish("", "Folder or s3:// address for models; empty: models/ in the workspace.")
+    publish_to: str = _publish(
+        "", "Folder or s3:// address for models; empty: models/ in the workspace.", form=STORE_PATTERN
+    )
     preprocessed_csv: bool = _publish(
         False,
         "Keep the training rows as CSV files with the models, as earlier tools of Kepler do.",
@@ -224,7 +301,7 @@ class RunSpec(BaseModel):
         False, "Add the .pkl files that clients of kepler-model-server 0.7 load; kepler-train never loads them."
     )
     publisher: str = _publish("", "Account named as publisher.")
-    node_type: int = _publish(0, "Node type index that the models are for.", ge=0)
+    node_type: int = _publish(0, "Node type index that the models are for.", ge=0, le=LARGEST_NODE_TYPE)
     cos_provider: Literal["none", "ibmcloud", "aws"] = _publish(
         "none", "Whose object store holds the secret below.", tekton="COS_PROVIDER"
     )
@@ -237,6 +314,7 @@ class RunSpec(BaseModel):
     def _known_parameters(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
+        _refuse_secrets(data)  # before any other sentence could repeat one
         data = {name: value for name, value in data.items() if value is not None}  # a field left empty in the form
         both = data.pop("TRAINERS", None)
         if both is not None:
@@ -265,29 +343,44 @@ class RunSpec(BaseModel):
     def _each_once(cls, value: list[str]) -> list[str]:
         return list(dict.fromkeys(value))
 
+    @field_validator("nodes")
+    @classmethod
+    def _names_of_folders(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if problem := name_problem(name):
+                raise ValueError(problem)
+            if len(quote(name, ":")) > _LONGEST_FILE_NAME:
+                raise ValueError(f"the name {_short(name)} is too long for that of a folder")
+        return value
+
     @field_validator("target_hints", "bg_hints")
     @classmethod
     def _regular_expressions(cls, value: list[str]) -> list[str]:
         for hint in value:
             try:
                 re.compile(hint)
-            except re.error as error:
-                raise ValueError(f"{hint!r} is not a regular expression: {error}") from None
+            except (re.error, OverflowError, RecursionError) as error:
+                raise ValueError(f"{_short(hint)} is not a regular expression: {error}") from None
         return value
 
     @field_validator("prometheus")
     @classmethod
-    def _no_secret_in_the_address(cls, value: str) -> str:
-        if urlsplit(value).username is not None:
-            raise ValueError(
-                "credentials do not belong into an address: set PROMETHEUS_USERNAME and PROMETHEUS_PASSWORD"
-            )
-        return value.rstrip("/")
+    def _names_a_server(cls, value: str) -> str:
+        origin = origin_of(value)
+        return f"{origin.scheme}{value[len(origin.scheme) :]}".rstrip("/")
+
+    @field_validator("schedule", "publish_to")
+    @classmethod
+    def _names_files(cls, value: str) -> str:
+        files_at(value)
+        return value
 
     @field_validator("thirdparty_metrics")
     @classmethod
     def _measured_not_computed(cls, value: list[str]) -> list[str]:
         for name in value:
+            if not re.fullmatch(METRIC_PATTERN, name):
+                raise ValueError(f"{_short(name)} is not the name of a metric")
             if any(name in dialect.computed.metrics for dialect in catalog().dialects.values()):
                 raise ValueError(
                     f"{name} is computed by Kepler from CPU time and node energy: a model of it learns that arithmetic,"
@@ -300,7 +393,7 @@ class RunSpec(BaseModel):
     def _load_key_value(cls, value: list[str]) -> list[str]:
         for load in value:
             if not re.fullmatch(r"[a-z0-9-]+(;[a-z0-9-]+;[A-Za-z0-9.%-]+)*", load):
-                raise ValueError(f"{load!r} is not of the form load;extra key;extra value")
+                raise ValueError(f"{_short(load)} is not of the form load;extra key;extra value")
         return value
 
     @model_validator(mode="after")
@@ -340,7 +433,7 @@ def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
     except ValidationError as error:
         problems = error.errors(include_url=False)
         name, message = first_problem(error)
-        given = f" (given: {problems[0]['input']!r})" if problems[0]["type"] != "value_error" else ""
+        given = f" (given: {_short(problems[0]['input'])})" if problems[0]["type"] != "value_error" else ""
         more = f" {len(problems) - 1} more parameter(s) are wrong too." if len(problems) > 1 else ""
         raise UserError(
             f"{where}: {name + ': ' if name else ''}{message}{given}{'' if message[-1] in '.?' else '.'}{more}"

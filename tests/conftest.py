@@ -1,8 +1,11 @@
 """What all tests share: the same examples every time, and where the optional real data are."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -17,6 +20,12 @@ settings.register_profile("steady", deadline=None, derandomize=True, suppress_he
 settings.register_profile("ci", settings.get_profile("steady"), phases=set(Phase) - {Phase.shrink, Phase.explain})
 settings.load_profile("ci" if os.environ.get("CI") else "steady")
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from kepler_train.local.stack import RunningStack
+
+_ON_THE_RUNNING_STACK = ("test_walk.py", "test_other_users.py", "test_foreign_pages.py")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -50,6 +59,37 @@ def two_nodes() -> list[NodeRun]:
             idle=600,
         )
     )
+
+
+@pytest.fixture(scope="session")
+def running_stack() -> Iterator[RunningStack]:
+    """The stack of `tests/running_stack.py`; files that ask for it are named in `_ON_THE_RUNNING_STACK`."""
+    from running_stack import stack_on_a_history
+
+    with stack_on_a_history() as up:
+        yield up
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Debian's browser, or the test is skipped."""
+    from browsing import browser
+
+    with browser() as started:
+        yield started
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give all tests of a file to one worker, which starts their servers once; and all that share the stack too."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByServers(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "the running stack" if file.endswith(_ON_THE_RUNNING_STACK) else file
+
+    return ByServers(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture

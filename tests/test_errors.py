@@ -31,3 +31,17 @@ def test_more_than_twenty_five_names_are_not_listed():
 
 def test_a_name_with_line_breaks_stays_on_one_line():
     assert len(unknown_name("step", "a\nb\x85c", ["query"]).splitlines()) == 1
+
+
+def test_a_sentence_stays_on_one_line_and_printable_whatever_it_repeats():
+    assert str(UserError("Node a\r\nb is unknown.")) == "Node a  b is unknown."
+    assert str(UserError("Node \x1b[2J\0\ud800\u202e is unknown.")) == r"Node \x1b[2J\x00\ud800\u202e is unknown."
+    assert str(UserError("Größe „5 °C“ fehlt … — ≤ 1")) == "Größe „5 °C“ fehlt … — ≤ 1"
+
+
+def test_an_endless_sentence_keeps_its_beginning_and_its_end():
+    sentence = str(DataError(f"The node {'n' * 100_000} is unknown: choose another."))
+    assert len(sentence) == 1500
+    assert sentence.startswith("The node nnn")
+    assert " … " in sentence
+    assert sentence.endswith("nnn is unknown: choose another.")

@@ -37,6 +37,17 @@ def test_people_read_the_sentence_and_nothing_else(capsys: pytest.CaptureFixture
     assert said.err == "error: No data.\n"
 
 
+@pytest.mark.parametrize("form", LogFormat)
+def test_no_line_has_the_password_of_an_address(form: LogFormat, capsys: pytest.CaptureFixture[str]):
+    use_format(form)
+    address = "http://me:hunter22@prom:9090"
+    for speak in (say, warn, fail):
+        speak(f"Nobody answers at {address}.", server=address, figures={"servers": [(address,)]})
+    said = "".join(capsys.readouterr())
+    assert said.count("http://***@prom:9090.") == 3
+    assert "hunter22" not in said
+
+
 def test_machines_read_one_object_per_line_with_time_level_event_and_fields(capsys: pytest.CaptureFixture[str]):
     use_format(LogFormat.JSON)
     before = datetime.now(UTC)

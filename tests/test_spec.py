@@ -5,6 +5,9 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import ValidationError as InvalidForm
+from jsonschema import validate
+from pydantic import ValidationError
 
 from kepler_train.catalog import catalog
 from kepler_train.catalog.methods import ISOLATORS
@@ -100,6 +103,71 @@ def test_a_wrong_spec_gets_one_sentence(given_, sentence):
         read_spec(given_)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+SECRET = "hunter22"
+
+
+@pytest.mark.parametrize("name", ["prometheus", "schedule", "publish_to"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"http://me:{SECRET}@prom",
+        f"HTTPS://ME:{SECRET}@prom",
+        f"s3://AKIA:{SECRET}@bucket/x",
+        f"s3://bucket/x?X-Amz-Signature={SECRET}",
+        f"http://prom/?access_token={SECRET}",
+        f"http://me:{SECRET} 7@prom",
+        f"http%3A//me%3A{SECRET}%40prom",
+    ],
+)
+def test_a_secret_in_an_address_is_refused_without_a_word_of_it(name, address):
+    for given_ in ({name: address}, {name: [address]}, {name: {"a": address}}, {name: address, "seed": "many"}):
+        with pytest.raises(UserError, match=f"{name}: credentials do not belong into an address") as refused:
+            read_spec(given_)
+        assert SECRET not in str(refused.value)
+        with pytest.raises(ValidationError) as refused_by_pydantic:
+            RunSpec.model_validate(given_)
+        assert SECRET not in str(refused_by_pydantic.value)
+
+
+@pytest.mark.parametrize("name", [*RunSpec.model_fields, "no_such_parameter", f"http://me:{SECRET}@prom"])
+def test_no_parameter_repeats_the_password_of_an_address(name):
+    with pytest.raises(UserError) as refused:
+        read_spec({name: f"http://me:{SECRET}@prom"})
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given_", "sentence"),
+    [
+        ({"prometheus": "prom:9090"}, "prometheus: 'prom:9090' is not of the form http://host:9090/path"),
+        ({"prometheus": "http://prom/?x=private"}, "prometheus: 'http://prom/' is followed by a query string"),
+        ({"publish_to": "s3://bucket/x?endpoint=private"}, "publish_to: 's3://bucket/x' is followed by a query string"),
+        ({"publish_to": "ftp://host/x"}, "publish_to: 'ftp://host/x' is neither a folder nor an s3:// address"),
+        ({"schedule": "s3://bucket:9000/x"}, "schedule: 's3://bucket:9000/x' is not of the form s3://bucket/prefix"),
+        ({"publish_to": "/models\0"}, "publish_to: '/models\\x00' has control characters in it"),
+    ],
+)
+def test_an_address_that_names_another_server_or_none_is_one_sentence(given_, sentence):
+    with pytest.raises(UserError) as refused:
+        read_spec(given_)
+    assert sentence in str(refused.value)
+    assert "private" not in str(refused.value)
+
+
+def test_the_scheme_and_the_end_of_an_address_are_stored_in_one_spelling():
+    assert read_spec({"prometheus": "HTTP://Prom:9090/x/"}).prometheus == "http://Prom:9090/x"
+
+
+def test_the_form_refuses_addresses_with_secrets_before_a_run_is_stored():
+    form = form_schema()
+    for name, good in (("prometheus", "http://prom:9090/x"), ("schedule", "s3://b/x.json"), ("publish_to", "/models")):
+        validate(good, form[name])
+        validate(form[name]["default"], form[name])
+        for bad in (f"http://me:{SECRET}@prom", f"s3://K:{SECRET}@b/x", f"s3://b/x?token={SECRET}", f"//me:{SECRET}@h"):
+            with pytest.raises(InvalidForm, match="does not match"):
+                validate(bad, form[name])
 
 
 @given(

@@ -1,6 +1,7 @@
 """Files that an earlier version wrote are read by this one, and written again as they were.
 
-`data/schema-1` and `data/schema-3` hold what a run on a simulated node left, by the version of their format.
+`data/schema-1` and `data/schema-3` hold what a run on a simulated node left, by the version of their format;
+`data/models-3` models of several kinds, with what they predicted when they were trained.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kepler_train.errors import UserError
@@ -15,6 +17,7 @@ from kepler_train.evaluate.evaluation import EVALUATION, Evaluation
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.model_key import Family, ModelKey
+from kepler_train.models import load_model
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, write_json
 from kepler_train.records import read_record
@@ -22,7 +25,7 @@ from kepler_train.validate.outcome import VERDICT, Verdict
 from kepler_train.workspace.manifest import MANIFEST, Manifest
 
 DATA = Path(__file__).parent / "data"
-FIRST, THIRD = DATA / "schema-1", DATA / "schema-3"
+FIRST, THIRD, MODELS = DATA / "schema-1", DATA / "schema-3", DATA / "models-3"
 XGBOOST = ModelKey("rapl-sysfs", "AbsPower", "BPFOnly", "XgboostFitTrainer")
 
 
@@ -34,6 +37,14 @@ def test_metadata_of_a_model_are_written_as_they_were_read(file: Path, tmp_path:
     assert (tmp_path / METADATA).read_bytes() == file.read_bytes()
     judged = metadata.judged(metadata.mae or 0, metadata.mape, metadata.figures, trivial=metadata.trivial)
     assert judged.content() == metadata.content()
+
+
+@pytest.mark.parametrize("file", sorted(MODELS.glob("*.zip")), ids=lambda file: file.stem)
+def test_a_model_predicts_what_it_did_when_it_was_trained(file: Path) -> None:
+    known = json.loads((MODELS / "watts.json").read_text())
+    columns = dict(zip(("cpu_cycles", "bpf_cpu_time_ms"), np.array(known["rows"]).T, strict=True))
+    (watts,) = load_model(file).watts(columns).values()
+    assert watts.tolist() == known["watts"][file.stem]
 
 
 def test_metadata_say_what_they_said(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kepler_train.catalog.model import Catalog
-from kepler_train.errors import UserError
+from kepler_train.errors import UserError, unknown_name
 
 CATALOG_VARIABLE = "KEPLER_TRAIN_CATALOG"
 _OWN = Path(__file__).with_name("catalog.toml")
@@ -32,9 +32,8 @@ def read_catalog(extension: Path | None = None) -> Catalog:
     for section, entries in _read_extension(extension).items():
         if not isinstance(entries, dict):
             raise UserError(f"{extension}: {section} must be a table of entries, as in [{section}.Name].")
-        if section == "trainers":  # of a trainer users change the settings, not where it is
-            ours = data[section]
-            entries = {n: ours.get(n, {}) | entry if isinstance(entry, dict) else entry for n, entry in entries.items()}
+        if section == "trainers":
+            entries = {name: _trainer(name, entry, data[section], extension) for name, entry in entries.items()}
         data.setdefault(section, {}).update(entries)
     try:
         return Catalog.model_validate(data)
@@ -44,10 +43,20 @@ def read_catalog(extension: Path | None = None) -> Catalog:
         raise UserError(f"{extension}: {where}: {first['msg'].removeprefix('Value error, ')}.") from None
 
 
+def _trainer(name: str, entry: Any, ours: dict[str, Any], extension: Path) -> Any:
+    """Return a trainer with the settings of a user, who cannot change where it is, nor add one here."""
+    if name not in ours:
+        raise UserError(
+            f"{extension}: {unknown_name('trainer', name, ours)} Own trainers are files in a folder that"
+            " KEPLER_TRAIN_TRAINERS names."
+        )
+    return ours[name] | entry | {"module": ours[name]["module"]} if isinstance(entry, dict) else entry
+
+
 def _read_extension(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"The catalog {path} ({CATALOG_VARIABLE}) cannot be read: {error}.") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"The catalog {path} ({CATALOG_VARIABLE}) is not TOML: {error}.") from None

@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from kepler_train.errors import UserError, unknown_name
 
+# What Prometheus calls a metric, of a length that a file's name can have.
+METRIC_PATTERN = r"^[a-zA-Z_:][a-zA-Z0-9_:]{0,200}$"
 OutputTypeName = Literal["AbsPower", "DynPower"]
 DRAM, PLATFORM = "dram", "platform"
 T = TypeVar("T")
@@ -18,9 +20,27 @@ T = TypeVar("T")
 def _regular_expression(text: str) -> str:
     try:
         re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{text!r} is not a regular expression: {error}") from None
     return text
+
+
+def _template(of: str) -> AfterValidator:
+    """Return a check that a text is a metric, but for the name of something in braces, and has no other braces."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(METRIC_PATTERN, text.replace(f"{{{of}}}", "x")):
+            raise ValueError(f"{text!r} is not the name of a metric, with {{{of}}} in it")
+        return text
+
+    return AfterValidator(check)
+
+
+# Folders, columns and files are named after entries, and after what they list.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$")]
+Metric = Annotated[str, Field(pattern=METRIC_PATTERN)]
+Label = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]{0,200}$")]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Entry(BaseModel):
@@ -43,8 +63,8 @@ class Entry(BaseModel):
 class FeatureAlias(Entry):
     """An older name of a feature; old value · factor = new value."""
 
-    feature: str
-    factor: float = Field(gt=0)
+    feature: Name
+    factor: Positive
 
 
 class FeatureGroup(Entry):
@@ -70,7 +90,7 @@ class EnergySource(Entry):
 
     retired = frozenset({"meter"})
 
-    components: list[str] = Field(min_length=1)
+    components: list[Name] = Field(min_length=1)
 
 
 class EnergyNames(Entry):
@@ -78,15 +98,15 @@ class EnergyNames(Entry):
 
     retired = frozenset({"starts_at_zero"})
 
-    metric: str
-    vm_metric: str
-    vm_label: str
-    platform_metric: str | None = None
-    source_label: str | None = None
-    zone_label: str | None = None
+    metric: Annotated[str, _template("component")]
+    vm_metric: Annotated[str, _template("component")]
+    vm_label: Label
+    platform_metric: Metric | None = None
+    source_label: Label | None = None
+    zone_label: Label | None = None
     zones: list[str] = []
-    add_over: list[str] = []
-    package_label: str | None = None
+    add_over: list[Label] = []
+    package_label: Label | None = None
 
     def metric_of(self, component: str) -> str:
         """Return the metric with the energy of `component`: a counter (J), or `platform_metric`, a gauge (W)."""
@@ -112,9 +132,9 @@ class NodeFeature(Entry):
     A container has the node's value, or, with `share_by`, a part of it in proportion to its own value of that feature.
     """
 
-    metric: str
+    metric: Metric
     kind: Kind = "counter"
-    label: str | None = None
+    label: Label | None = None
     combine: Literal["sum", "mean", "apart"] = "sum"
     share_by: str | None = None
 
@@ -122,8 +142,8 @@ class NodeFeature(Entry):
 class WorkloadFeature(Entry):
     """A feature of containers, and of processes: those outside containers, or all without the container metric."""
 
-    container: str
-    process: str
+    container: Metric
+    process: Metric
 
 
 class ExporterFeature(NodeFeature):
@@ -147,10 +167,10 @@ class FeatureNames(Entry):
 
     retired = frozenset({"process", "process_labels", "package_ratio", "package_ratio_label"})
 
-    container: str | None = None
+    container: Annotated[str, _template("feature")] | None = None
     lacks: list[str] = []
-    named: dict[str, WorkloadFeature] = {}
-    node: dict[str, NodeFeature] = {}
+    named: dict[Name, WorkloadFeature] = {}
+    node: dict[Name, NodeFeature] = {}
 
     def metrics_of(self, feature: str) -> list[str]:
         """Return the metrics that hold `feature`, the finest last; none where this dialect has none."""
@@ -170,8 +190,8 @@ class Computed(Entry):
 class NameMetrics(Entry):
     """Metrics whose labels name containers and pods; of each list one is enough."""
 
-    container: list[str]
-    pod: list[str]
+    container: list[Metric]
+    pod: list[Metric]
 
 
 class Dialect(Entry):
@@ -180,11 +200,11 @@ class Dialect(Entry):
     retired = frozenset({"port"})
 
     kepler_versions: str
-    node_label: str
+    node_label: Label
     default_group: str
-    container_labels: list[str] = Field(min_length=1)
+    container_labels: list[Label] = Field(min_length=1)
     system_container: str
-    refresh_seconds: float | None = None
+    refresh_seconds: Positive | None = None
     energy: EnergyNames
     features: FeatureNames
     names: NameMetrics | None = None
@@ -205,12 +225,12 @@ class Catalog(Entry):
 
     retired = frozenset({"output_types", "extractors", "isolators", "attributions"})
 
-    feature_sets: dict[str, list[str]]
+    feature_sets: dict[Name, list[Name]]
     feature_aliases: dict[str, FeatureAlias] = {}
-    feature_groups: dict[str, FeatureGroup]
-    energy_sources: dict[str, EnergySource]
-    dialects: dict[str, Dialect]
-    exporter_features: dict[str, ExporterFeature] = {}
+    feature_groups: dict[Name, FeatureGroup]
+    energy_sources: dict[Name, EnergySource]
+    dialects: dict[Name, Dialect]
+    exporter_features: dict[Name, ExporterFeature] = {}
     trainers: dict[str, TrainerEntry]
 
     @model_validator(mode="after")

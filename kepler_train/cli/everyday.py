@@ -22,8 +22,7 @@ from kepler_train.errors import UserError
 from kepler_train.events import say
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from kepler_train.extract.table_parts import TableInParts
     from kepler_train.spec import RunSpec
 
 
@@ -117,7 +116,7 @@ def isolate(
         _write_table(isolated_table(run), output, preprocessed, spec, about_table(run))
 
 
-def _write_table(table: pd.DataFrame, output: str, preprocessed: bool, spec: RunSpec, about: dict[str, Any]) -> None:
+def _write_table(table: TableInParts, output: str, preprocessed: bool, spec: RunSpec, about: dict[str, Any]) -> None:
     """Write the rows of the one feature group and source of a spec, and say so."""
     from kepler_train.extract.training_table import preprocessed_name, write_preprocessed, write_table
 
@@ -131,7 +130,7 @@ def _write_table(table: pd.DataFrame, output: str, preprocessed: bool, spec: Run
             write_preprocessed(table, file, spec.node_type)
         else:
             write_table(table, file, about)
-    say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
+    say(f"Wrote {place}: {table.rows:,} rows, {', '.join(table.columns)}.")
 
 
 @takes(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kepler_train.cli.exchange import put_in_place
 from kepler_train.cli.results import is_like
 from kepler_train.errors import UserError
+from kepler_train.scratch import ScratchFolder
 
 
 def data_path(name: str) -> Path:
@@ -75,19 +75,16 @@ def query_samples(name: str) -> Iterator[Path]:
 @contextmanager
 def scratch(beside: Path | None = None) -> Iterator[Path]:
     """Yield an empty folder that disappears afterwards, on the file system of `beside` if that is given."""
-    if beside is None:
-        with tempfile.TemporaryDirectory(prefix="kepler-train-") as temporary:
-            yield Path(temporary)
-        return
     try:
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}-", dir=beside.parent))
+        if beside:
+            beside.parent.mkdir(parents=True, exist_ok=True)
+        folder = ScratchFolder(beside.parent, hidden=True) if beside else ScratchFolder()
     except OSError as error:
+        if not beside:
+            raise
         raise UserError(f"{beside} cannot be written: {error.strerror}. Choose another place.") from None
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with folder as work:
+        yield work
 
 
 @contextmanager
@@ -127,9 +124,7 @@ def whole_folder(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pa
         new = folder / path.name
         yield new
         try:
-            if path.exists():
-                path.rename(folder / "earlier")
-            new.rename(path)
+            put_in_place(new, path)
         except OSError as error:
             raise UserError(f"{path} cannot be replaced: {error.strerror}. Choose another name.") from None
 

@@ -65,7 +65,7 @@ def isolate_from_data(
         run.do("isolate")
         table = isolated_table(run, columns.columns)
         write_table(table, whole, about_table(run))
-    say(f"Wrote {place}: {len(table):,} rows, {', '.join(map(str, table.columns))}.")
+    say(f"Wrote {place}: {table.rows:,} rows, {', '.join(table.columns)}.")
 
 
 @takes(
@@ -148,6 +148,8 @@ def _read(file: Path, spec: RunSpec) -> UserFrame:
 
 def _node_type(rows: UserFrame, asked: int | None) -> int:
     """Return the node type that the user names, else that of the frame, else 0."""
+    from kepler_train.spec import LARGEST_NODE_TYPE
+
     numbers = ", ".join(f"{number:g}" for number in rows.node_types).replace("nan", "none")
     if asked is not None:
         if rows.node_types and rows.node_types != [asked]:
@@ -156,7 +158,7 @@ def _node_type(rows: UserFrame, asked: int | None) -> int:
     if not rows.node_types:
         return 0
     (first, *others) = rows.node_types
-    if others or not first.is_integer():
+    if others or not first.is_integer() or first > LARGEST_NODE_TYPE:
         raise UserError(
             f"The rows of the frame are of node types {numbers}: name the one that is meant by --node-type."
         )
@@ -169,12 +171,6 @@ def _about(file: Path) -> dict[str, Any]:
     if file.suffix == ".csv":
         named = _PREPROCESSED.fullmatch(file.name)
         return named.groupdict() if named else {}
-    from pyarrow import ArrowInvalid
-
     from kepler_train.extract.frame_metadata import read_frame_metadata
-    from kepler_train.extract.user_frame import unreadable
 
-    try:
-        return read_frame_metadata(file)
-    except (ArrowInvalid, OSError) as error:
-        raise unreadable(file, error) from None
+    return read_frame_metadata(file)

@@ -41,7 +41,7 @@ def up(
     ] = None,
     prometheus_url: Annotated[str, typer.Option(help="Use the Prometheus that runs there.")] = "",
     s3: Annotated[bool, typer.Option("--s3", help="Start an S3 server too.")] = False,
-    bind: Annotated[str, typer.Option(help="Address to listen on. There is no login: keep it loopback.")] = "127.0.0.1",
+    bind: Annotated[str, typer.Option(help="Address to listen on; unencrypted, so keep it loopback.")] = "127.0.0.1",
     runtime: Annotated[Runtime, typer.Option(help="Run steps as local processes or as pods.")] = Runtime.LOCAL,
     workspace: Annotated[str, typer.Option(help="Where runs keep their files; default: HOME/workspace.")] = "",
     defaults: Annotated[Path | None, typer.Option(help="JSON file with defaults of run parameters.")] = None,
@@ -74,6 +74,22 @@ def up(
         say(f"The stack in {running.home} is already up.")
     for name, url in running.state.urls.items():
         say(f"{name.capitalize() if name != 's3' else 'S3'}: {url}", **{name: url})
+    say(running.login.line())
+
+
+@app.command()
+def login(home: Home = None) -> None:
+    """Show the address of Airflow's UI, its user, and the password on a terminal, elsewhere the file of it."""
+    from kepler_train.errors import UserError
+    from kepler_train.events import say
+    from kepler_train.local.stack import find
+    from kepler_train.local.state import home_folder
+
+    running = find(home)
+    if running is None:
+        raise UserError(f"No stack runs in {home_folder(home)}: start it with `kepler-train local up`.")
+    say(f"Airflow: {running.airflow_url}", airflow=running.airflow_url)
+    say(running.login.line())
 
 
 @app.command()
@@ -140,4 +156,5 @@ def status(home: Home = None) -> None:
         if service.note and not service.well:
             say(f"{'':<14} {service.note}")
     say(f"Database files: {state.postgres_data}")
+    say(f"Login: user {running.login.user}, password in {running.login.file}; `kepler-train local login` shows it")
     raise typer.Exit(0 if state.well else 1)

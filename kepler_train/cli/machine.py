@@ -80,7 +80,7 @@ def _behind(address: str, node: str, moment: float | None, prefix: str) -> dict[
     from kepler_train.query.machines import machines_at
     from kepler_train.query.prometheus import Prometheus
 
-    machines = machines_at(Prometheus(address), time.time() if moment is None else moment, prefix)
+    machines = machines_at(Prometheus(address, typed=True), time.time() if moment is None else moment, prefix)
     if node and node not in machines:
         raise UserError(unknown_name("node", node, machines))
     return {node: machines[node]} if node else machines
@@ -155,8 +155,10 @@ def _read(file: Path, begin: bool = False) -> NodeTypeIndex:
     from kepler_train.machine.node_types import NodeTypeIndex
 
     index = NodeTypeIndex.empty() if begin and not file.exists() else NodeTypeIndex.read(file)
-    if index.gaps():
-        warn(f"{file} has no node type {', '.join(map(str, index.gaps()))}: the numbers of the others stay.")
+    if gaps := index.gaps():
+        more = max(index.types) + 1 - len(index.types) - len(gaps)
+        and_more = f" and {more:,} more" if more else ""
+        warn(f"{file} has no node type {', '.join(map(str, gaps))}{and_more}: the numbers of the others stay.")
     return index
 
 

@@ -19,6 +19,7 @@ from kepler_train.events import say, warn
 
 if TYPE_CHECKING:
     from kepler_train.machine.spec import MachineSpec
+    from kepler_train.query.prometheus import Prometheus
     from kepler_train.spec import RunSpec
     from kepler_train.workspace import Figures
 
@@ -62,6 +63,7 @@ def query(
 
     from kepler_train.catalog import catalog
     from kepler_train.plan.window import plan_window
+    from kepler_train.query.prometheus import Prometheus
     from kepler_train.samples.benchmark import is_benchmark, read_benchmark, write_benchmark
     from kepler_train.samples.metrics import every_group
 
@@ -83,8 +85,9 @@ def query(
     start, end = plan_window(spec, datetime.now(UTC))
     spec = spec.model_copy(update={"start": start, "end": end})
     _check_names(output, form, benchmark, benchmark_window, spec.machine_id)
-    machine = _measured_machine(spec, benchmark_window) if spec.machine_id else None
-    written = _query(spec, output, form, step, to_csv, metered=not to_estimate)
+    server = Prometheus(spec.prometheus, typed=True)
+    machine = _measured_machine(spec, server, benchmark_window) if spec.machine_id else None
+    written = _query(spec, server, output, form, step, to_csv, metered=not to_estimate)
     if benchmark:
         with whole_file(named(benchmark, ".json"), is_benchmark) as file:
             write_benchmark(file, start, end)
@@ -106,7 +109,7 @@ def _check_names(output: str, form: Format, benchmark: str, window: str, machine
         raise UserError(f"{named(benchmark, '.json')} is no benchmark and is left as it is: choose another name.")
 
 
-def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | None:
+def _measured_machine(spec: RunSpec, server: Prometheus, benchmark_window: str) -> MachineSpec | None:
     """Return the measured machine as its stress run describes it, else as its exporters do; never this one."""
     from kepler_train.query.machines import exported_machines
     from kepler_train.samples.benchmark import stressed_machine
@@ -115,7 +118,7 @@ def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | Non
         return machine
     not_written = f"{named(spec.machine_id, '.json')} is not written, `kepler-train machine` makes it on the machine"
     try:
-        machines = exported_machines(spec)
+        machines = exported_machines(spec, server)
     except DataError as error:
         warn(f"{error} So {not_written}.")
         return None
@@ -130,7 +133,9 @@ def _measured_machine(spec: RunSpec, benchmark_window: str) -> MachineSpec | Non
     return machine
 
 
-def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool, *, metered: bool) -> str:
+def _query(
+    spec: RunSpec, server: Prometheus, output: str, form: Format, step: float, to_csv: bool, *, metered: bool
+) -> str:
     from kepler_train.query.samples import query_samples
     from kepler_train.samples.csv_export import write_csv
     from kepler_train.samples.kepler_query_json import export_json
@@ -141,12 +146,12 @@ def _query(spec: RunSpec, output: str, form: Format, step: float, to_csv: bool, 
         if form is Format.JSON:
             place = named(output, ".json")
             samples, file = outputs.enter_context(scratch()), outputs.enter_context(whole_file(place, is_query_file))
-            figures = query_samples(spec, samples, step, metered=metered)
+            figures = query_samples(spec, samples, step, metered=metered, server=server)
             export_json(samples, file)
         else:
             place = data_path(output)
             samples = outputs.enter_context(whole_folder(place, is_query))
-            figures = query_samples(spec, samples, step, metered=metered)
+            figures = query_samples(spec, samples, step, metered=metered, server=server)
         if table is not None:
             write_csv(samples, table)
     return f"{place}: {_summary(figures)}"

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from kepler_train.errors import UserError
+
 # A query names its first metric, of which it has a list of series.
 _QUERY = re.compile(rb'\s*\{\s*("[^"]*"\s*:\s*\[\s*\]\s*,\s*)*"[^"]*"\s*:\s*\[\s*(\]|\{\s*"(metric|values)")')
 _LOOKED_AT = 65_536
@@ -45,20 +47,18 @@ def _is_of_estimates(header: bytes) -> bool:
 
 
 def _table_kind(file: Path) -> str:
-    from pyarrow import ArrowInvalid
-
     from kepler_train.extract.frame_metadata import made_by, read_frame_metadata
 
     try:
         return made_by(read_frame_metadata(file))
-    except (ArrowInvalid, OSError, ValueError):
+    except UserError:
         return ""
 
 
 def _keys(file: Path) -> set[str] | None:
     try:
         content: Any = json.loads(file.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return set(content) if isinstance(content, dict) else None
 

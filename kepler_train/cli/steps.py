@@ -49,17 +49,11 @@ def run_step(
 
 def _asked(file: Path | None, text: str) -> RunSpec:
     """Return the parameters of a run that is being planned."""
-    import json
-
+    from kepler_train import strict_json
     from kepler_train.plan.stored import read_spec_file
     from kepler_train.spec import read_spec
 
-    if file is not None:
-        return read_spec_file(file)
-    try:
-        return read_spec(json.loads(text or "{}"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"KEPLER_TRAIN_SPEC is not JSON: {error}.") from None
+    return read_spec_file(file) if file is not None else read_spec(strict_json.read(text or "{}", "KEPLER_TRAIN_SPEC"))
 
 
 def _now(text: str) -> datetime:

@@ -47,6 +47,8 @@ def predict(
             f"The model {model.name} looks at earlier windows: give {', '.join(absent)}, which are the features so many"
             " windows before."
         )
+    if unknown := sorted(model.components.keys() - metadata.interval.keys()):
+        raise UserError(f"The model {model.name} has no interval of {', '.join(unknown)}: train it again.")
     columns = {name: model.numbers(features, name) for name in model.features}
     hulls = {component: Hull.read(content) for component, content in metadata.hull.items()}
     columns |= {name: model.numbers(features, name) for hull in hulls.values() for name in hull.features}

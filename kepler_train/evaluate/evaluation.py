@@ -79,7 +79,7 @@ class Evaluation(Record):
 
     @property
     def passing(self) -> dict[ModelKey, ModelVerdict]:
-        """The models that may be published."""
+        """Return the models that may be published."""
         return {key: verdict for key, verdict in self.models.items() if verdict.passes}
 
     def training_of(self, family: Family) -> TrainingSummary:

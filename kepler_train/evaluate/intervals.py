@@ -87,8 +87,8 @@ def calibrated(rows: Residuals, level: float) -> Interval:
     workloads = np.count_nonzero(count)
     order = np.argsort(scores)
     weight = np.cumsum(1 / (workloads * count[rows.workload[order]]))
-    wanted = math.ceil((len(scores) + 1) * level) / len(scores)
-    place = min(int(np.searchsorted(weight, wanted - 1e-12)), len(scores) - 1)
+    target = math.ceil((len(scores) + 1) * level) / len(scores)
+    place = min(int(np.searchsorted(weight, target - 1e-12)), len(scores) - 1)
     quantile = float(scores[order[place]])
     return Interval(level=level, constant=quantile * constant, share=quantile * share)
 

@@ -67,7 +67,7 @@ class HeldOut:
 
     @cached_property
     def pieces(self) -> list[Piece]:
-        """The rows of every protocol and component, in the order in which they come."""
+        """Return the rows of every protocol and component, in the order in which they come."""
         components = self.component.names
         key = self.protocol.codes * len(components) + self.component.codes
         keys, first = np.unique(key, return_index=True)

@@ -9,9 +9,9 @@ from kepler_train import __version__
 from kepler_train.evaluate.baselines import title
 from kepler_train.evaluate.judged import HeldOut
 from kepler_train.evaluate.protocols import FORWARD, Protocol
-from kepler_train.export.markdown import template
 from kepler_train.export.pictures.held_out import draw_held_out
 from kepler_train.export.standings import of_component
+from kepler_train.export.templating import template
 from kepler_train.models.hull import Hull
 from kepler_train.models.metadata import ErrorFigures, ModelMetadata, TrivialFigures
 

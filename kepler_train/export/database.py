@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ import pandas as pd
 
 from kepler_train.errors import UserError
 from kepler_train.export.layout import pickle_model
+from kepler_train.export.pipeline_metadata import PipelineMetadata
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA
@@ -19,9 +19,10 @@ from kepler_train.models.files import METADATA
 def is_pipeline(folder: Path) -> bool:
     """Tell whether a folder is a pipeline's: its metadata carry its own name."""
     try:
-        return bool(json.loads((folder / METADATA).read_text(encoding="utf-8"))["name"] == folder.name)
-    except (OSError, ValueError, KeyError, TypeError):
+        PipelineMetadata.read(folder)
+    except UserError:
         return False
+    return True
 
 
 def copy_pipeline(
@@ -31,15 +32,11 @@ def copy_pipeline(
 
     With `pickles` its models have what clients of kepler-model-server 0.7 load.
     """
-    if not is_pipeline(pipeline):
-        raise UserError(f"{pipeline} is not a trained pipeline: train it first, or check MODEL_PATH and the name.")
+    provenance = {"publisher": publisher, "collect_time": f"{collected:%Y-%m-%dT%H:%M:%SZ}" if collected else ""}
+    known = {name: text for name, text in provenance.items() if text}
+    metadata = PipelineMetadata.read(pipeline).model_copy(update=known)
     shutil.copytree(pipeline, out)
-    metadata = json.loads((out / METADATA).read_text(encoding="utf-8"))
-    if publisher:
-        metadata["publisher"] = publisher
-    if collected:
-        metadata["collect_time"] = f"{collected:%Y-%m-%dT%H:%M:%SZ}"
-    (out / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
+    metadata.write(out)
     models = [file.parent for file in sorted(out.glob(f"*/*/*/*/{METADATA}"))]
     for model in models:
         archive = model.with_name(f"{model.name}.zip")

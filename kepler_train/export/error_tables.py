@@ -13,24 +13,24 @@ from kepler_train.export.standings import in_groups
 from kepler_train.model_key import model_name
 from kepler_train.models.metadata import ByComponent
 
-Row = dict[str, Any]
+ErrorRow = dict[str, Any]
 
 
-def error_tables(evaluation: Evaluation, node_type: int) -> dict[str, list[Row]]:
+def error_tables(evaluation: Evaluation, node_type: int) -> dict[str, list[ErrorRow]]:
     """Return the errors of the models that pass by `<source>_<output type>`, the best first."""
-    tables: dict[str, list[Row]] = {}
+    tables: dict[str, list[ErrorRow]] = {}
     for key, verdict in evaluation.passing.items():
         row = _row(model_name(key.trainer, node_type), key.group, verdict.figures[Protocol.BLOCKED])
         tables.setdefault(key.table, []).append(row)
     return {name: _sorted(rows) for name, rows in tables.items()}
 
 
-def error_report(tables: Mapping[str, list[Row]], evaluation: Evaluation) -> str:
+def error_report(tables: Mapping[str, list[ErrorRow]], evaluation: Evaluation) -> str:
     """Return the tables in Markdown, with the trivial models of their groups: MAE in W, MAPE in %."""
     return "\n".join(_section(name, rows, _trivial(name, rows, evaluation)) for name, rows in tables.items())
 
 
-def _row(name: str, group: str, blocked: ByComponent) -> Row:
+def _row(name: str, group: str, blocked: ByComponent) -> ErrorRow:
     """Return the errors of the worst component, and of each."""
     row = {"model_name": name, "feature_group": group, "mae": worst(blocked, "mae"), "mape": worst(blocked, "mape")}
     for component, figures in blocked.items():
@@ -38,10 +38,10 @@ def _row(name: str, group: str, blocked: ByComponent) -> Row:
     return row
 
 
-def _trivial(table: str, rows: list[Row], evaluation: Evaluation) -> list[Row]:
+def _trivial(table: str, rows: list[ErrorRow], evaluation: Evaluation) -> list[ErrorRow]:
     """Return the trivial models of a table; one that is the same for several groups stands there once."""
     groups = list(dict.fromkeys(row["feature_group"] for row in rows))
-    trivial: list[tuple[Row, list[str]]] = []
+    trivial: list[tuple[ErrorRow, list[str]]] = []
     for family, models in evaluation.baselines.items():
         if table != family.table or family.group not in groups:
             continue
@@ -56,7 +56,7 @@ def _trivial(table: str, rows: list[Row], evaluation: Evaluation) -> list[Row]:
     return [row | {"feature_group": in_groups(of, groups)} for row, of in trivial]
 
 
-def _section(name: str, rows: list[Row], trivial: list[Row]) -> str:
+def _section(name: str, rows: list[ErrorRow], trivial: list[ErrorRow]) -> str:
     """Return the table of a source and output type, with its title."""
     lines = [list(rows[0]), ["---"] * len(rows[0])]
     lines += [[_cell(value) for value in row.values()] for row in _sorted([*rows, *trivial])]
@@ -71,5 +71,5 @@ def _cell(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value or "–")
 
 
-def _sorted(rows: Iterable[Row]) -> list[Row]:
+def _sorted(rows: Iterable[ErrorRow]) -> list[ErrorRow]:
     return sorted(rows, key=lambda row: float(row["mae"]))

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kepler_train import __version__
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.judged import HELD_OUT, MODEL, HeldOut
 from kepler_train.events import warn
 from kepler_train.export.arguments import ARGUMENTS
 from kepler_train.export.card import CARD, PICTURE, write_card
 from kepler_train.export.error_tables import error_report, error_tables
+from kepler_train.export.pipeline_metadata import PipelineMetadata
 from kepler_train.machine.node_attributes import NodeAttributes
 from kepler_train.model_key import ModelKey
 from kepler_train.models.archive import write_archive
@@ -59,21 +59,7 @@ def export_pipeline(home: Path, spec: RunSpec, isolator: str, evaluation: Evalua
 
     `isolator` is the one that was used, which `auto` does not say.
     """
-    start, end = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in spec.window)
-    metadata = {
-        "name": spec.pipeline,
-        "isolator": isolator,
-        "extractor": spec.extractor,
-        "abs_trainers": spec.abs_trainers if "AbsPower" in spec.output_types else [],
-        "dyn_trainers": spec.dyn_trainers if "DynPower" in spec.output_types else [],
-        "metric_type": "vm_metrics" if spec.vm_train else "counter",
-        "init_time": start,
-        "last_update_time": end,
-        "collect_time": end,
-        "publisher": spec.publisher,
-        "kepler_train_version": __version__,
-    }
-    (home / METADATA).write_text(json.dumps(metadata, indent=1), encoding="utf-8")
+    PipelineMetadata.of(spec, isolator).write(home)
     (home / ARGUMENTS).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     _write_node_type(home, spec)
     tables = error_tables(evaluation, spec.node_type)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from typing import Any
+from urllib.parse import quote
 
+from kepler_train import strict_json
+from kepler_train.errors import UserError
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
-from kepler_train.export.markdown import template
 from kepler_train.export.pictures import TablePictures
+from kepler_train.export.pipeline_metadata import PipelineMetadata
+from kepler_train.export.published_table import folder_name, read_table
+from kepler_train.export.templating import template
 from kepler_train.model_key import Family, error_table, table_name
 from kepler_train.models.files import DETAILS, METADATA
 
@@ -33,17 +35,17 @@ class BestModel:
 
     @property
     def table(self) -> str:
-        """What files on this source and output type begin with."""
+        """Return what files on this source and output type begin with."""
         return table_name(self.source, self.output_type)
 
     @property
     def folder(self) -> str:
-        """The folder of the model below that of its pipeline."""
+        """Return the folder of the model below that of its pipeline."""
         return f"{Family(self.source, self.output_type, self.group)}/{self.name}"
 
     @property
     def error(self) -> str:
-        """The error in words."""
+        """Return the error in words."""
         return f"{self.mae:.2f} W" + (f" ({self.mape:.1f} %)" if self.mape is not None else "")
 
 
@@ -53,61 +55,65 @@ class Overview:
 
     name: str
     home: str
-    metadata: Mapping[str, Any]
+    metadata: PipelineMetadata
     arguments: TrainArguments
     best: list[BestModel]
     workloads: list[str]
 
     @property
     def machine(self) -> str:
-        """The machine, and the node type that the models are for."""
+        """Return the machine, and the node type that the models are for."""
         return f"{self.arguments.machine_id or 'unnamed'}, node type {self.arguments.node_type}"
 
     def row(self, page: str) -> str:
         """Return the row of the list, with a link to the page."""
         best = [_plain(f"{model.output_type} of {model.source}: {model.error}") for model in self.best]
-        times = [_minute(self.metadata.get(name)) for name in ("collect_time", "last_update_time")]
-        plain = [_plain(text) for text in (*times, self.metadata.get("publisher") or "–")]
+        times = [_minute(moment) for moment in (self.metadata.collect_time, self.metadata.last_update_time)]
+        plain = [_plain(text) for text in (*times, self.metadata.publisher or "–")]
         report = f"[{sum(model.models for model in self.best)} models]({self.home}/README.md)"
         return f"| {' | '.join([f'[{self.name}]({page})', _plain(self.machine), '<br>'.join(best), *plain, report])} |"
 
     def page(self, up: str) -> str:
         """Return the page on the pipeline; `up` leads from it to where `home` is."""
-        page = template("pipeline.md", plain=_plain, minute=_minute)
+        page = template("pipeline.md", plain=_plain, minute=_minute, link=quote)
         return page.render(about=self, home=f"{up}/{self.home}", pictures=TablePictures)
 
 
 def read_overview(read: Callable[[str], bytes | None], name: str, home: str) -> Overview | None:
     """Return the overview of the pipeline below `home`, whose files `read` finds; None where one cannot be made."""
     try:
-        metadata = json.loads(read(f"{home}/{METADATA}") or b"")
+        metadata = PipelineMetadata.model_validate_json(read(f"{home}/{METADATA}") or b"")
         arguments = TrainArguments.model_validate_json(read(f"{home}/{ARGUMENTS}") or b"")
         best = [
             model
-            for source in arguments.energy_sources
-            for output_type in arguments.output_types
-            if (model := _best(read(f"{home}/{error_table(source, output_type)}"), source, output_type))
+            for source in map(folder_name, arguments.energy_sources)
+            for output_type in map(folder_name, arguments.output_types)
+            if (model := _best(read, home, source, output_type))
         ]
         first = f"{home}/{best[0].folder}"
-        learnt = [json.loads(read(f"{first}/{file}") or b"{}") for file in (METADATA, DETAILS)]
+        learnt = [strict_json.parse(read(f"{first}/{file}") or b"{}") for file in (METADATA, DETAILS)]
         workloads = [str(name) for about in learnt for name in about.get("workloads", {})]
-        return Overview(name, home, dict(metadata), arguments, best, workloads)
-    except (ValueError, LookupError, TypeError, AttributeError):  # written by another tool
+        return Overview(name, home, metadata, arguments, best, workloads)
+    except (UserError, ValueError, LookupError, TypeError, AttributeError):  # written by another tool
         return None
 
 
-def _best(table: bytes | None, source: str, output_type: str) -> BestModel | None:
+def _best(read: Callable[[str], bytes | None], home: str, source: str, output_type: str) -> BestModel | None:
     """Return the first row of a table of models, which is the best."""
-    rows = list(csv.DictReader((table or b"").decode("utf-8").splitlines()))
-    if not rows:
+    file = f"{home}/{error_table(source, output_type)}"
+    models = read_table(read(file), file)
+    if not models:
         return None
-    name, group, mae, mape = (rows[0][column] for column in ("model_name", "feature_group", "mae", "mape"))
-    return BestModel(source, output_type, group, name, float(mae), float(mape) if mape else None, len(rows))
+    name, group, mae, mape = models[0]
+    return BestModel(source, output_type, group, name, mae, mape, len(models))
 
 
 def _minute(moment: str | None) -> str:
-    """Return a time as people read it."""
-    return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC" if moment else "–"
+    """Return a time as people read it; a dash for none, or for what is none."""
+    try:
+        return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC" if moment else "–"
+    except ValueError:
+        return "–"
 
 
 def _plain(text: object) -> str:

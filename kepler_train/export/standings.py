@@ -31,12 +31,12 @@ class Standing:
 
     @property
     def group(self) -> str:
-        """The group, or the first of several."""
+        """Return the group, or the first of several."""
         return self.groups[0]
 
     @property
     def farthest(self) -> ErrorFigures:
-        """The figures under loads that were never seen; of blocks of time where there is no such load."""
+        """Return the figures under loads that were never seen; of blocks of time where there is no such load."""
         return self.figures.get(Protocol.WORKLOAD) or self.figures[Protocol.BLOCKED]
 
 
@@ -51,12 +51,12 @@ class Table:
 
     @property
     def groups(self) -> list[str]:
-        """The groups of the trained models."""
+        """Return the groups of the trained models."""
         return list(dict.fromkeys(row.group for row in self.rows if not row.trivial))
 
     @property
     def name(self) -> str:
-        """What files on this source and output type begin with."""
+        """Return what files on this source and output type begin with."""
         return table_name(self.source, self.output_type)
 
     def first(self, count: int) -> list[Standing]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kepler_train.evaluate.evaluation import Evaluation
-from kepler_train.evaluate.judged import HELD_OUT, HeldOut
+from kepler_train.evaluate.judged import HELD_OUT, MODEL, HeldOut
+from kepler_train.export.html_report import write_html_report
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.pictures import draw_pictures
 from kepler_train.export.report import REPORT, write_report
@@ -14,23 +15,33 @@ from kepler_train.isolate.background import pass_on_profile
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.isolate.preprocessed import copy_preprocessed_data
 from kepler_train.model_key import ModelKey
+from kepler_train.models.artifact import read_metadata
 from kepler_train.records import read_record
 from kepler_train.spec import RunSpec
+from kepler_train.validate.outcome import VERDICT, Verdict
 from kepler_train.workspace import Figures, Inputs
 
 
 def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Export the models of the run."""
-    folders = inputs.folder("isolate"), inputs.folder("evaluate")
-    pass_on_profile(inputs.folder("isolate"), out)
+    isolated = inputs.folder("isolate")
+    pass_on_profile(isolated, out)
     trained = {ModelKey.parse(part): folder for part, folder in inputs.parts("train").items()}
-    return export_models(trained, *folders, spec, inputs.run.name, out)
+    verdict = inputs.folder("validate") / VERDICT  # which a run on a given frame does not have
+    judged = Verdict.read(verdict) if verdict.exists() else None
+    return export_models(trained, isolated, inputs.folder("evaluate"), judged, spec, inputs.run.name, out)
 
 
 def export_models(
-    trained: Mapping[ModelKey, Path], isolated: Path, evaluated: Path, spec: RunSpec, run: str, out: Path
+    trained: Mapping[ModelKey, Path],
+    isolated: Path,
+    evaluated: Path,
+    verdict: Verdict | None,
+    spec: RunSpec,
+    run: str,
+    out: Path,
 ) -> Figures:
-    """Write `<pipeline>/…` for every passing model, and a report on all of them."""
+    """Write `<pipeline>/…` for every passing model, and a report on all of them, for editors and for browsers."""
     evaluation = Evaluation.read(evaluated)
     isolation = read_record(Isolation, (isolated / ISOLATION).read_bytes(), str(isolated / ISOLATION))
     home = out / spec.pipeline
@@ -42,4 +53,6 @@ def export_models(
     export_pipeline(home, spec, isolation.isolator, evaluation)
     draw_pictures(evaluation, lambda key: HeldOut.read(trained[key] / HELD_OUT), home)
     write_report(home / REPORT, spec, evaluation, isolation, run)
+    machine = next((read_metadata(folder / MODEL).machine_spec for folder in trained.values()), {})
+    write_html_report(home, spec, evaluation, isolation, run, verdict, machine)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

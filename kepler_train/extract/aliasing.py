@@ -10,7 +10,7 @@ show it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from kepler_train.arrays import Bools, Floats
 from kepler_train.extract.windows import MOST_STEPS, stretches
 
 _FEW = 4  # repetitions of the pattern that a stretch must hold
+_LONGEST_SCRAPE = 86_400  # s; what is sampled more rarely is not scraped
 # A pattern is present when its size is 1 within this tolerance and so many standard errors, which must be small …
 _TOLERANCE, _ERRORS, _LARGEST_ERROR = 0.03, 3.0, 0.05
 # … and when it explains this share of the variance between places in the pattern.
@@ -60,10 +61,10 @@ def hidden_refresh(counters: Sequence[Floats], whole: Bools, interval: float, ha
     """
     scrape = round(interval)
     moving = [gains for gains in counters if whole.any() and (gains[whole] > 0).mean() >= _MOVING]
-    if scrape < 2 or abs(interval - scrape) > 0.01 * interval or not moving:
+    if not 2 <= scrape <= _LONGEST_SCRAPE or abs(interval - scrape) > 0.01 * interval or not moving:
         return habit
     joules = min(moving, key=lambda gains: _spread(gains[whole]))
-    fits = {refresh: _fit(joules, whole, scrape, refresh) for refresh in range(2, scrape) if scrape % refresh}
+    fits = {refresh: _fit(joules, whole, scrape, refresh) for refresh in _candidates(scrape)}
     total = np.sum(moving, axis=0)
     present = [fit for fit in fits.values() if fit.present and _fit(total, whole, scrape, fit.refresh).full_size]
     if present:
@@ -76,6 +77,13 @@ def hidden_refresh(counters: Sequence[Floats], whole: Bools, interval: float, ha
 def _spread(joules: Floats) -> float:
     low, middle, high = np.quantile(joules, (0.1, 0.5, 0.9))
     return float((high - low) / middle)
+
+
+def _candidates(scrape: int) -> Iterator[int]:
+    """Yield refreshes (s) whose pattern is not even, and short enough to be seen."""
+    for refresh in range(2, scrape):
+        if 1 < refresh // math.gcd(scrape, refresh) <= MOST_STEPS:
+            yield refresh
 
 
 def _pattern(scrape: int, refresh: int) -> Floats:
@@ -92,7 +100,7 @@ def _fit(joules: Floats, whole: Bools, scrape: int, refresh: int) -> _Fit:
     sizes, errors, explained, weights = [], [], [], []
     for begin, end in stretches(whole):
         repetitions = (end - begin - steps + 1) // steps
-        if repetitions < _FEW or steps > MOST_STEPS:
+        if repetitions < _FEW:
             continue
         energy = joules[begin:end]
         count = repetitions * steps

@@ -24,7 +24,12 @@ class Selection:
 
 def columns_of_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> list[str]:
     """Return the columns to train on; refuse a group that lacks a required feature."""
-    selection = select_group(rows, group, third_party)
+    return group_columns(_complete(rows), group, third_party)
+
+
+def group_columns(complete: Iterable[str], group: str, third_party: list[str]) -> list[str]:
+    """Return the columns to train on, of the `complete` ones; refuse a group that lacks a required feature."""
+    selection = select_columns(complete, group, third_party)
     if selection.missing:
         names = ", ".join(selection.missing)
         raise DataError(f"The data have no {names} of feature group {group}: choose another group.")
@@ -33,7 +38,11 @@ def columns_of_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> 
 
 def select_group(rows: pd.DataFrame, group: str, third_party: list[str]) -> Selection:
     """Return the columns of a group with a value in every row: rows of several nodes have the same ones."""
-    return select_columns([str(name) for name in rows.columns if not rows[name].isna().any()], group, third_party)
+    return select_columns(_complete(rows), group, third_party)
+
+
+def _complete(rows: pd.DataFrame) -> list[str]:
+    return [str(name) for name in rows.columns if not rows[name].isna().any()]
 
 
 def select_columns(complete: Iterable[str], group: str, third_party: list[str]) -> Selection:

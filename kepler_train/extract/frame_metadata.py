@@ -13,14 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train import __version__
+from kepler_train import __version__, strict_json
 from kepler_train.catalog import catalog
 from kepler_train.columns import CONTAINER, CONTAINER_ID, NODE, POWER, TIME, TIMESTAMP, WORKLOAD
+from kepler_train.errors import UserError
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 
 _METADATA, _UNIT = b"kepler_train", b"unit"
 _COUNTED = {"_ms": "ms", "_us": "us", "_seconds": "s", "_bytes": "B", "_hertz": "Hz", "_joules": "J"}
+_MADE_BY = ("model", "isolator", "extractor")
 _LABEL_UNITS = {NODE: "", CONTAINER: "", CONTAINER_ID: "", WORKLOAD: "", TIME: "UTC", TIMESTAMP: "s"}
 
 
@@ -68,11 +70,29 @@ def with_metadata(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
 
 def made_by(metadata: Mapping[str, Any]) -> str:
     """Return what made a table: `model`, `isolator` or `extractor`; empty where none did."""
-    return next((name for name in ("model", "isolator", "extractor") if name in metadata), "")
+    return next((name for name in _MADE_BY if name in metadata), "")
 
 
 def read_frame_metadata(file: Path) -> dict[str, Any]:
     """Return the metadata of the rows of a Parquet file; empty where another program wrote it."""
-    text = (pq.read_schema(file).metadata or {}).get(_METADATA)
-    metadata: dict[str, Any] = json.loads(text) if text else {}
+    try:
+        text = (pq.read_schema(file).metadata or {}).get(_METADATA)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise unreadable(file, error) from None
+    metadata = strict_json.read(text, f"The metadata of {file}") if text else {}
+    if not isinstance(metadata, dict):
+        raise UserError(f"The metadata of {file} are {strict_json.shown(metadata)}, not an object.")
+    for name in _MADE_BY:
+        if (value := metadata.get(name)) and (problem := strict_json.name_problem(value)):
+            raise UserError(f"The metadata of {file}: {name}: {problem}.")
+    seconds = metadata.get("window_seconds", 0.0)
+    if not isinstance(seconds, int | float):
+        raise UserError(f"The metadata of {file}: window_seconds: {strict_json.shown(seconds)} is no number.")
     return metadata
+
+
+def unreadable(file: Path, error: Exception) -> UserError:
+    """Return the error for a file that is not what its suffix says."""
+    kind = "CSV" if file.suffix == ".csv" else "Parquet"
+    reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+    return UserError(f"{file} is cut short or not {kind}: {reason}.")

@@ -30,6 +30,7 @@ _GRID = np.linspace(-_FARTHEST, _FARTHEST, 17)  # quarters of a window
 _CHANGE = np.convolve([1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0, 0.0, -1.0])  # later mean less earlier mean
 _REACH = 4 + len(_CHANGE) // 2  # windows on either side that a comparison needs: shift and averaging, then the change
 _GAP = 1.6  # a step longer than this many usual ones is a gap
+_SPARSE = 10  # usual steps of time for each scrape, beyond which the time without scrapes is left out
 _BLOCKS, _LEAST_BLOCK, _MOST_BLOCK = 40, 20, 250  # blocks of time, and the windows in one
 _RESAMPLES = 200
 _SURE = 5.0  # a lag is beyond noise when it is this many times its error
@@ -74,7 +75,7 @@ def estimate_lag(times: Floats, energy: Sequence[Floats], work: Sequence[Floats]
     """
     if len(times) < 4 * _REACH or len(energy) == 0 or len(work) == 0:
         return UNKNOWN_LAG
-    joules = np.vstack(energy)
+    times, joules = _without_long_gaps(times), np.vstack(energy)
     step = _window_length(times, joules, refresh)
     known, power, rates = _equal_windows(times, joules, np.vstack(work), step)
     if len(known) < 4 * _REACH:
@@ -88,6 +89,18 @@ def estimate_lag(times: Floats, energy: Sequence[Floats], work: Sequence[Floats]
     other = _lag(_unexplained(changes, _changes(curved), blocks), step)
     same = abs(lag.seconds - other.seconds) <= max(_SAME_LAG * abs(lag.seconds), _SAME_WINDOW * step)
     return replace(lag, significant=same)
+
+
+def _without_long_gaps(times: Floats) -> Floats:
+    """Return times of which those after a long gap are moved towards it, where there is far more time than scrapes.
+
+    So the number of windows follows the number of scrapes, even where one of them has a time that is wrong by years.
+    """
+    steps = np.diff(times)
+    longest = _SPARSE * float(np.median(steps))
+    if times[-1] - times[0] <= longest * len(times):
+        return times
+    return np.concatenate([[0.0], np.cumsum(np.minimum(steps, longest))])
 
 
 def _window_length(times: Floats, energy: Floats, refresh: float) -> float:

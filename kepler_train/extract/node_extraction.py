@@ -85,7 +85,7 @@ class NodeExtraction:
         self._containers = ContainerGains(features, self._clock)
         refresh, moved = timing.reads(self._containers.totals)
         self.windows = make_windows(self._clock, steps_at_once(self._clock.interval, refresh, spec.resolution), moved)
-        self._complete = ~timing.disturbed(self.windows)
+        self._complete = self.windows.can_be_rows & ~timing.disturbed(self.windows)
         self._node_gains: dict[str, Floats] = {}
         self._rates = {feature.name: self._rate(feature) for feature in features}
         joules = {f"{meter.name}{POWER}": self._joules(meter.series, meter) for meter in meters}

@@ -58,8 +58,9 @@ def refresh_and_moves(clock: Clock, counters: Sequence[Series], habit: float | N
 
 def around(steps: Iterable[ClockStep], windows: ScrapeWindows) -> Bools:
     """Return the windows in which the clock of Prometheus was set."""
-    touched = np.zeros(len(windows), dtype=bool)
+    touched, times = np.zeros(len(windows), dtype=bool), windows.clock.times
     for step in steps:
-        before = windows.clock.times[windows.clock.times < step.time][-1]
-        touched |= (windows.ends > before) & (windows.starts < step.time)
+        before = times[max(int(times.searchsorted(step.time)) - 1, 0)]
+        first, last = windows.ends.searchsorted(before, side="right"), windows.starts.searchsorted(step.time)
+        touched[first:last] = True
     return touched

@@ -33,6 +33,7 @@ from kepler_train.columns import (
 )
 from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
+from kepler_train.extract.frame_metadata import unreadable
 from kepler_train.extract.row_times import RowTimes
 from kepler_train.extract.training_table import NODE_TYPE
 from kepler_train.extract.workloads import TRANSITION, label_windows
@@ -47,6 +48,9 @@ _NO_FEATURES = (NODE_TYPE, "Unnamed: 0", "index")
 _RATIO = "packge_ratio_"
 # Later times are not in Unix seconds, but perhaps in ms.
 _LATEST = pd.Timestamp("2200-01-01", tz="UTC")
+# What pandas and Arrow raise for broken files, the latter also for columns that they do not know. Of the metadata that
+# pandas keeps in Parquet any key may be missing, and any value of another type.
+_UNREADABLE = (ValueError, OSError, pa.ArrowException, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 # Values of one quantity may differ by so much, as a share of it, when they were written as text.
 _SAME = 1e-6
 
@@ -114,7 +118,7 @@ def read_user_frame(file: Path, source: str, machine: str, *, measured: bool = T
             WORKLOAD: frame[WORKLOAD].fillna("").astype(str) if WORKLOAD in frame else "",
         }
         | features
-        | {column: pd.to_numeric(frame[name], errors="coerce") for name, column in power.items()}
+        | {column: _numbers(frame[name]) for name, column in power.items()}
     )
     _check_watts(rows, power, file)
     if measured:
@@ -148,13 +152,21 @@ def _names(column: pd.Series[str], default: str) -> pd.Series[str]:
     return column.astype(object).where(column.notna(), default).astype(str)
 
 
+def _numbers(column: pd.Series[Any]) -> pd.Series[float]:
+    """Return a column as numbers, and NaN for what is none."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except (TypeError, ValueError, OverflowError):  # lists and the like
+        return pd.Series(np.nan, index=column.index)
+
+
 def _read(file: Path) -> pd.DataFrame:
     try:
         _refuse_repeated_columns(file)
         return pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
     except FileNotFoundError:
         raise UserError(f"There is no frame {file}: name a .csv or .parquet file.") from None
-    except (ValueError, OSError, pa.ArrowInvalid, csv.Error) as error:
+    except (*_UNREADABLE, csv.Error) as error:
         raise unreadable(file, error) from None
 
 
@@ -170,17 +182,11 @@ def _refuse_repeated_columns(file: Path) -> None:
         raise UserError(f"{file} has several columns of one name: {', '.join(repeated)}. Leave one of each.")
 
 
-def unreadable(file: Path, error: Exception) -> UserError:
-    """Return the error for a file that is not what its suffix says."""
-    kind = "CSV" if file.suffix == ".csv" else "Parquet"
-    return UserError(f"{file} is cut short or not {kind}: {str(error).splitlines()[0].rstrip('.')}.")
-
-
 def _times(column: pd.Series[float], file: Path) -> pd.Series[pd.Timestamp]:
     numeric = pd.api.types.is_numeric_dtype(column)
     try:
         times = pd.to_datetime(column, utc=True, unit="s" if numeric else None, format=None if numeric else "ISO8601")
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError):
         times = pd.Series([pd.NaT])
     if times.isna().any():
         raise UserError(f"{file}: {column.name} has values that are not times.")
@@ -193,7 +199,7 @@ def _node_types(frame: pd.DataFrame) -> list[float]:
     """Return the node types in a frame; earlier tools write -1 for an unknown one."""
     if NODE_TYPE not in frame:
         return []
-    numbers = pd.to_numeric(frame[NODE_TYPE], errors="coerce")
+    numbers = _numbers(frame[NODE_TYPE])
     known = numbers.where(numbers >= 0)
     return [float(number) for number in known.unique()] if known.notna().any() else []
 
@@ -219,7 +225,7 @@ def _feature_values(frame: pd.DataFrame) -> dict[str, pd.Series[float]]:
             continue
         if not pd.api.types.is_numeric_dtype(frame[name]) and name not in known:
             continue
-        alias, numbers = aliases.get(name), pd.to_numeric(frame[name], errors="coerce")
+        alias, numbers = aliases.get(name), _numbers(frame[name])
         if alias is None:
             features[name] = numbers
         elif alias.feature not in frame.columns:

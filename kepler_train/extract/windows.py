@@ -19,6 +19,8 @@ MOST_STEPS = 12  # in a window that fits the exporter's refresh
 _FITS = 0.01
 # Windows in a row without any energy that are taken for a late refresh.
 _STILL = 2
+# Rows count nanoseconds since 1970 in 64 bits: from the year 1677 to 2262 (s).
+_FARTHEST = 2**63 / 1e9
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,11 @@ class ScrapeWindows:
     def seconds(self) -> Floats:
         """Return the length of each window (s)."""
         return self.ends - self.starts
+
+    @property
+    def can_be_rows(self) -> Bools:
+        """Return which windows lie in a time that rows can name: others are of samples with wrong times."""
+        return (self.starts > -_FARTHEST) & (self.ends < _FARTHEST)
 
     def sum_steps(self, by_step: Floats) -> Floats:
         """Return what was gained in each window, from what was gained in each step (the last axis)."""

@@ -23,19 +23,10 @@ import pandas as pd
 
 from kepler_train.arrays import Floats, Positions
 from kepler_train.catalog import FeatureGroup
-from kepler_train.catalog.methods import ATTRIBUTION_RULES
-from kepler_train.errors import UserError, unknown_name
 
-RULES = ATTRIBUTION_RULES
 UNATTRIBUTED = "unattributed"
 # Below this, a sum of weighted work is one of rounding errors: dividing by it does not give shares.
 _NO_WORK = 1e-280
-
-
-def check_rule(name: str) -> None:
-    """Refuse a rule that this version does not have."""
-    if name not in RULES:
-        raise UserError(f"This version cannot attribute by that name. {unknown_name('attribution rule', name, RULES)}")
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,7 @@ class Shares:
 
     @property
     def has_work(self) -> npt.NDArray[np.bool_]:
-        """The windows whose power can be shared."""
+        """Return the windows whose power can be shared."""
         return self.work > _NO_WORK
 
     def of(self, rows: Positions, features: Mapping[str, Floats]) -> Floats:
@@ -78,7 +69,6 @@ def shares(
     rule: str, group: FeatureGroup, component: str, node: pd.Series[str], work: Mapping[str, Floats], watts: Floats
 ) -> Shares:
     """Return how to share one power column; `work` are the features that add up over containers, by window."""
-    check_rule(rule)
     features = list(work)
     X = np.column_stack([work[name] for name in features]) if features else np.zeros((len(watts), 0))
     node_of, nodes = pd.factorize(node, sort=True)

@@ -33,6 +33,7 @@ from kepler_train.workspace import FileStore
 PROFILE, MODELS = "profile.json", "abs_models"
 # Profiles by node, where a command was given them.
 PROFILES_BY_NODE = "profiles_by_node.json"
+_BY_NODE = TypeAdapter(dict[str, BackgroundProfile])
 
 
 @dataclass(frozen=True)
@@ -63,28 +64,23 @@ class KnownBackground:
         return power
 
 
-NOTHING_KNOWN = KnownBackground()
-
-
 def read_known_background(folder: Path, spec: RunSpec) -> KnownBackground:
     """Return what was kept in a folder; a profile without a node type serves its own node only."""
     file, by_node = folder / PROFILE, folder / PROFILES_BY_NODE
     profiles: dict[str, BackgroundProfile] = {}
     if by_node.is_file():
-        profiles = _profiles_by_node().validate_json(by_node.read_bytes())
+        profiles = _BY_NODE.validate_json(by_node.read_bytes())
     elif file.is_file():
         profile = parse_profile(file.read_bytes(), file, spec.node_type)
         profiles = {ANY_NODE if spec.node_type else profile.node: profile}
-    return KnownBackground(profiles, read_models(folder / MODELS))
+    files = sorted((folder / MODELS).glob(f"*/*/*/{METADATA}"))
+    models = {(file.parts[-4], file.parts[-3]): load_model(file.parent) for file in files}  # by group and source
+    return KnownBackground(profiles, models)
 
 
 def write_profiles(profiles: Mapping[str, BackgroundProfile], folder: Path) -> None:
     """Keep profiles by node in a folder, for `read_known_background`."""
-    (folder / PROFILES_BY_NODE).write_bytes(_profiles_by_node().dump_json(dict(profiles)))
-
-
-def _profiles_by_node() -> TypeAdapter[dict[str, BackgroundProfile]]:
-    return TypeAdapter(dict[str, BackgroundProfile])
+    (folder / PROFILES_BY_NODE).write_bytes(_BY_NODE.dump_json(dict(profiles)))
 
 
 def pass_on_profile(isolated: Path, folder: Path) -> None:
@@ -106,10 +102,3 @@ def promote_profile(content: bytes, store: FileStore, node_type: int) -> Backgro
 
     store.update(key, merge)
     return merged
-
-
-def read_models(folder: Path) -> dict[tuple[str, str], PowerModel]:
-    """Return the models that were kept in a folder, by feature group and source."""
-    return {
-        (file.parts[-4], file.parts[-3]): load_model(file.parent) for file in sorted(folder.glob(f"*/*/*/{METADATA}"))
-    }

@@ -12,7 +12,6 @@ from kepler_train.errors import DataError, UserError
 from kepler_train.events import say, warn
 from kepler_train.extract.feature_groups import columns_of_group
 from kepler_train.extract.frame_files import CONTAINERS_FILE, read_node_rows
-from kepler_train.isolate.attribution import check_rule
 from kepler_train.isolate.background import PROFILE, KnownBackground
 from kepler_train.isolate.clipping import Removed
 from kepler_train.isolate.containers import container_names
@@ -49,7 +48,6 @@ def _isolate_rows(
     if "DynPower" not in spec.output_types:
         say("isolate: the run has no DynPower, which alone needs dynamic power.")
         return _write(Isolation(asked=spec.isolator, isolator="none", why="no DynPower", attribution=""), out)
-    check_rule(spec.attribution)
     node, containers = _requested_rows(read_node_rows(extracted), spec), files_of(extracted, CONTAINERS_FILE)
     groups = features or {
         group: columns_of_group(node, group, spec.thirdparty_metrics) for group in spec.feature_groups

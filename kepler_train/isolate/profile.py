@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError
 from kepler_train.isolate.containers import pod_of
 from kepler_train.isolate.idle import IdleSource
@@ -138,7 +139,9 @@ def read_profile(folder: Path, node_type: int) -> BackgroundProfile | None:
 def parse_profile(content: bytes, where: object, node_type: int) -> BackgroundProfile:
     """Return the profile of a node type from its JSON."""
     try:
-        profile = BackgroundProfile.model_validate_json(content)
+        profile = BackgroundProfile.model_validate(strict_json.parse(content))
+    except strict_json.NotStrict as error:
+        raise UserError(f"{where} is not a background profile: {error}.") from None
     except ValidationError as error:
         place = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"])
         raise UserError(f"{where} is not a background profile: {place or 'its JSON'} is wrong.") from None

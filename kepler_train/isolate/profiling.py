@@ -22,12 +22,25 @@ IDLE_SECONDS = 100.0
 
 
 def profile_node(
-    node: pd.DataFrame, containers: pd.DataFrame, main: str, seconds: float, node_type: int, machine: MachineSpec | None
+    node: pd.DataFrame,
+    containers: Sequence[Path],
+    main: str,
+    seconds: float,
+    node_type: int,
+    machine: MachineSpec | None,
 ) -> BackgroundProfile:
-    """Return the profile of one node from its frames, over an idle window of `seconds` at least."""
+    """Return the profile of one node from its rows and the files of container rows.
+
+    The idle window has `seconds` at least.
+    """
     idle, chosen = idle_rows(node, main, seconds)
     step = window_seconds(node.sort_values(TIME))
-    usage = containers[containers[TIME].isin(idle[TIME])].groupby(CONTAINER)[feature_columns(node)].sum()
+    features = feature_columns(node)
+    parts = [
+        pd.DataFrame(batch.features).assign(**{CONTAINER: np.array(batch.names, dtype=object)[batch.codes]})
+        for batch in batches(containers, WindowIndex(idle), features)
+    ]
+    usage = pd.concat(parts).groupby(CONTAINER).sum() if parts else pd.DataFrame(columns=features)
     return _make_profile(idle, usage, chosen, step, node_type, machine)
 
 

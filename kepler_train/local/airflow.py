@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import secrets
+import socket
 import sys
 import time
 from datetime import UTC, datetime
@@ -16,11 +17,17 @@ from typing import Any
 
 import kepler_train
 from kepler_train.errors import UserError
-from kepler_train.local.airflow_api import AirflowApi
+from kepler_train.local.airflow_api import airflow_health, refuses_foreign_hosts
 from kepler_train.local.files import write_private
+from kepler_train.local.login import Login
 from kepler_train.local.ports import Port
 from kepler_train.local.service import Environment, Service
 
+ALLOWED_HOSTS = "KEPLER_TRAIN_ALLOWED_HOSTS"
+"""The environment variable by which the plugin is told what requests may be addressed to."""
+GUARD = "kepler_train_plugin.py"
+"""The file of the plugins folder that refuses all other requests."""
+_TOKEN_KEY = "jwt.key"  # noqa: S105 - the name of a file
 _COMPONENTS = {
     "scheduler": ["scheduler", "--skip-serve-logs"],
     "triggerer": ["triggerer", "--skip-serve-logs"],
@@ -64,7 +71,10 @@ class AirflowSetup:
         if importlib.util.find_spec("airflow") is None:
             raise UserError("Airflow was not found: install it with `pip install 'kepler-train[local]'`.")
         self.folder = home / "airflow"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._login = Login(home)
+        if self._login.make():
+            (self.folder / _TOKEN_KEY).unlink(missing_ok=True)  # tokens that were given before are worth nothing now
         self.port = port
         self.url = port.url
         self._database_url, self._extra = database_url, extra
@@ -78,18 +88,28 @@ class AirflowSetup:
             "core__dags_folder": self._dags,
             "core__plugins_folder": self._plugins,
             "core__auth_manager": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
-            "core__simple_auth_manager_all_admins": True,
+            "core__simple_auth_manager_all_admins": False,
+            "core__simple_auth_manager_users": f"{self._login.user}:ADMIN",
+            "core__simple_auth_manager_passwords_file": self._login.file,
             "core__execution_api_server_url": f"{self.url}/execution/",
             "core__fernet_key": self._secret("fernet.key"),
             "database__sql_alchemy_conn": self._database_url,
             "api__base_url": self.url,
             "api__secret_key": self._secret("api.key"),
-            "api_auth__jwt_secret": self._secret("jwt.key"),
+            "api__access_control_allow_origins": "",
+            "api__access_control_allow_methods": "",
+            "api__access_control_allow_headers": "",
+            "api_auth__jwt_secret": self._secret(_TOKEN_KEY),
+            # Task logs would be made for everybody to read, and locks of DAG files in a folder that all users share.
+            "logging__file_task_handler_new_folder_permissions": "0o700",
+            "logging__file_task_handler_new_file_permissions": "0o600",
+            "dag_processor__dag_bundle_storage_path": self.folder / "dag_bundles",
             "usage_data_collection__enabled": False,
         }
         return {
             **{name: value for name, value in _tuned().items() if name not in os.environ},
             **{_variable(name): str(value) for name, value in fixed.items()},
+            ALLOWED_HOSTS: ",".join(allowed_hosts(self.port)),
             "AIRFLOW_HOME": str(self.folder),
             "AIRFLOW_CONFIG": str(self.folder / "airflow.cfg"),
             # Steps call `kepler-train`: the one that was asked, also when its environment is not activated.
@@ -102,7 +122,7 @@ class AirflowSetup:
     def health(self) -> dict[str, Any]:
         """Return Airflow's report on its parts, asked at most once a second; nothing when it does not answer."""
         if time.monotonic() - self._health[0] > 1:
-            self._health = (time.monotonic(), AirflowApi(self.url).health(seconds=2))
+            self._health = (time.monotonic(), airflow_health(self.url, seconds=2))
         return self._health[1]
 
     def _secret(self, name: str) -> str:
@@ -159,15 +179,24 @@ class ApiServer(_AirflowService):
         listen = ["--host", setup.port.host, "--port", str(setup.port.number)]
         super().__init__("api-server", ["api-server", *listen], setup, log, needs)
         self.ports = (setup.port,)
+        self._guarded = False
 
     @property
     def address(self) -> str:
         """Return the address of its UI."""
         return self._setup.url
 
+    def prepare(self) -> None:
+        """Trust nothing that an earlier start has shown."""
+        self._guarded = False
+
     def ready(self) -> bool:
-        """Return whether it answers and reaches its database."""
-        return bool(self._setup.health().get("metadatabase", {}).get("status") == "healthy")
+        """Return whether it answers, reaches its database, and refuses what is addressed to others."""
+        if self._setup.health().get("metadatabase", {}).get("status") != "healthy":
+            return False
+        # Airflow goes on without a plugin that it cannot import: see that the guard is there.
+        self._guarded = self._guarded or refuses_foreign_hosts(self._setup.url, seconds=2)
+        return self._guarded
 
 
 class Component(_AirflowService):
@@ -230,6 +259,14 @@ def code_folder(name: str) -> Path:
         f"Airflow's {name} are neither in {candidates[0]} nor in {candidates[1]}:"
         f" start in a checkout, or set {variable} to the folder."
     )
+
+
+def allowed_hosts(port: Port) -> list[str]:
+    """Return what the `Host` of a request may be: this machine by the names of its loopback, or as it was bound."""
+    names = {"127.0.0.1", "localhost", "[::1]", port.host}
+    if port.host == "0.0.0.0":  # noqa: S104 - asked for with --bind
+        names |= {socket.gethostname(), socket.getfqdn(), *socket.gethostbyname_ex(socket.gethostname())[2]}
+    return sorted(f"{name}:{port.number}".lower() for name in names)
 
 
 def _tuned() -> dict[str, str]:

@@ -10,24 +10,19 @@ from typing import Any
 import requests
 
 from kepler_train.errors import TryAgain, UserError
+from kepler_train.local.login import Login
 
 _FINISHED = {"success", "failed"}
 
 
 class AirflowApi:
-    """A client without login: `AirflowApi(url).trigger("train_rapl_BPFOnly", {"nodes": ["n1"]})`."""
+    """A client with a login: `AirflowApi(url, Login(home)).trigger("train_rapl_BPFOnly", {"nodes": ["n1"]})`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, login: Login) -> None:
         self.url = url.rstrip("/")
+        self._login = login
         self._session = requests.Session()
-
-    def health(self, seconds: float = 5.0) -> dict[str, Any]:
-        """Return Airflow's report on its parts; nothing when it does not answer in time."""
-        try:
-            answer = self._session.get(f"{self.url}/api/v2/monitor/health", timeout=seconds)
-            return dict(answer.json()) if answer.ok else {}
-        except (requests.RequestException, ValueError):
-            return {}
+        self._session.trust_env = False  # a proxy must not see the password of a server of this machine
 
     def dags(self) -> list[str]:
         """Return the DAGs that Airflow knows."""
@@ -96,8 +91,7 @@ class AirflowApi:
         for attempt in (1, 2):
             try:
                 if "Authorization" not in self._session.headers or attempt == 2:
-                    token = self._session.get(f"{self.url}/auth/token", timeout=10).json()["access_token"]
-                    self._session.headers["Authorization"] = f"Bearer {token}"
+                    self._session.headers["Authorization"] = f"Bearer {self._token()}"
                 answer = self._session.request(method, f"{self.url}/api/v2{path}", timeout=30, **options)
             except (requests.RequestException, ValueError, KeyError) as error:
                 raise TryAgain(f"Airflow at {self.url} does not answer ({type(error).__name__}).") from error
@@ -108,6 +102,37 @@ class AirflowApi:
         if not answer.ok:
             raise UserError(f"Airflow refused {method} {path} ({answer.status_code}): {_detail(answer)}.")
         return dict(answer.json()) if answer.content else {}
+
+    def _token(self) -> str:
+        """Log in."""
+        body = {"username": self._login.user, "password": self._login.password}
+        answer = self._session.post(f"{self.url}/auth/token", json=body, timeout=10)
+        if answer.status_code == 401:
+            raise UserError(f"Airflow at {self.url} refused the password in {self._login.file}.")
+        return str(answer.json()["access_token"])
+
+
+def airflow_health(url: str, seconds: float) -> dict[str, Any]:
+    """Return Airflow's report on its parts, which needs no login; nothing when it does not answer in time."""
+    try:
+        answer = _ask_health(url, seconds)
+        return dict(answer.json()) if answer.ok else {}
+    except (requests.RequestException, ValueError):
+        return {}
+
+
+def refuses_foreign_hosts(url: str, seconds: float) -> bool:
+    """Return whether Airflow refuses a request that names another host, as one by DNS rebinding does."""
+    try:
+        return _ask_health(url, seconds, {"Host": "foreign.invalid"}).status_code == 403
+    except requests.RequestException:
+        return False
+
+
+def _ask_health(url: str, seconds: float, headers: Mapping[str, str] | None = None) -> requests.Response:
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.get(f"{url}/api/v2/monitor/health", headers=headers, timeout=seconds)
 
 
 def _detail(answer: requests.Response) -> str:

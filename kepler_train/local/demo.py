@@ -12,6 +12,7 @@ from kepler_train import __version__
 from kepler_train.errors import KeplerTrainError, UserError
 from kepler_train.events import blank, say
 from kepler_train.local.follow import failed_tasks, follow_run
+from kepler_train.local.private_home import UMASK, make_private
 from kepler_train.local.stack import RunningStack, Stack, find
 from kepler_train.local.state import Settings, home_folder
 from kepler_train.records import read_record
@@ -33,6 +34,9 @@ class DemoFailed(KeplerTrainError):
 def demo(home: Path | None, stay: bool) -> None:
     """Lay down history, start the stack, run the DAG, show its models; `stay` keeps the UI up until Ctrl-C."""
     folder = home_folder(home)
+    os.umask(UMASK)
+    if make_private(folder):
+        say(f"{folder} was open to other users of this machine; now it is closed to them.")
     history = lay_down_history(folder / "demo")
     running, ours = _stack(folder, history)
     try:
@@ -40,6 +44,7 @@ def demo(home: Path | None, stay: bool) -> None:
         if stay and ours:
             blank()
             say(f"Airflow's UI stays up at {running.airflow_url} until you press Ctrl-C.")
+            say(running.login.line())
             while find(folder) is not None:
                 time.sleep(1)
     except KeyboardInterrupt:
@@ -97,6 +102,7 @@ def _run(running: RunningStack, history: Path) -> None:
     run_id = api.trigger(DAG, window)
     blank()
     say(f"Run {run_id} of {DAG}: {running.airflow_url}/dags/{DAG}/runs/{run_id}")
+    say(running.login.line())
     if follow_run(api, DAG, run_id, say) != "success":
         for task, lines in failed_tasks(api, DAG, run_id):
             blank()
@@ -109,11 +115,12 @@ def _run(running: RunningStack, history: Path) -> None:
 
 def _show_models(running: RunningStack, run_id: str, history: Path) -> None:
     from kepler_train.evaluate.evaluation import EVALUATION, Evaluation
+    from kepler_train.publish.step import PUBLISHED, Publication
 
     workspace = running.state.settings.workspace or str(running.home / "workspace")
     run = Run.named(open_store(workspace), f"{DAG}/{run_id}")
     evaluation = read_record(Evaluation, _stored(run, "evaluate", EVALUATION), EVALUATION)
-    published = json.loads(_stored(run, "publish", "published.json"))
+    published = read_record(Publication, _stored(run, "publish", PUBLISHED), PUBLISHED)
     floor = noise_floor(history.with_name("truth.parquet"))
     blank()
     say("Published models: mean absolute error in W, on rows the model had not seen")
@@ -131,8 +138,8 @@ def _show_models(running: RunningStack, run_id: str, history: Path) -> None:
         if number == 0:
             say("  ".join("-" * width for width in widths))
     blank()
-    say(f"Models:  {published['place']}")
-    say(f"Report:  {published['place']}/README.md")
+    say(f"Models:  {published.place}")
+    say(f"Report:  {published.place}/README.md")
     say(f"Airflow: {running.airflow_url}/dags/{DAG}/runs/{run_id}")
 
 

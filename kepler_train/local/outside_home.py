@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kepler_train.errors import UserError
+from kepler_train.local.files import open_private, write_private
 from kepler_train.local.process import running_below
 from kepler_train.local.server_user import User, can_enter, can_use, open_to_all
 
@@ -90,7 +91,22 @@ def _database_place(folder: Path) -> Path:
         _write_note(place, {"folder": str(folder), "device": folder.stat().st_dev})
         (folder / _POINTER).write_text(str(place))
         place.mkdir(mode=0o700, exist_ok=True)
+        _move_database(folder, place)
     return place
+
+
+def _move_database(folder: Path, place: Path) -> None:
+    """Move a database that was made in the home when its server's user could still enter that."""
+    if not (folder / "data").exists() or (place / "data").exists():
+        return
+    draft = place / "data.draft"  # a killed move begins again; one that was killed before its last line is whole
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(folder / "data", draft, symlinks=True)
+    owner = (folder / "data").stat()
+    for path in (draft, *draft.rglob("*")):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    draft.rename(place / "data")
+    shutil.rmtree(folder / "data")
 
 
 def _pointed(folder: Path) -> Path | None:
@@ -150,7 +166,7 @@ def _read_note(entry: Path) -> dict[str, object]:
 
 
 def _write_note(entry: Path, content: dict[str, object]) -> None:
-    _note(entry).write_text(json.dumps(content))
+    write_private(_note(entry), json.dumps(content))
 
 
 def _delete(entry: Path) -> None:
@@ -162,9 +178,9 @@ def _delete(entry: Path) -> None:
 def _locked() -> Iterator[None]:
     """Keep other stacks of this machine from making or removing entries meanwhile."""
     try:
-        _ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
-        _ROOT.chmod(0o755)
-        lock = (_ROOT / "lock").open("w")
+        _ROOT.mkdir(mode=0o711, parents=True, exist_ok=True)
+        _ROOT.chmod(0o711)  # PostgreSQL's user passes through; nobody reads whose homes these are
+        lock = open_private(_ROOT / "lock", "w")
     except OSError as error:
         raise UserError(
             f"PostgreSQL cannot run as root, and {_ROOT} cannot be made for its own user ({error.strerror}):"

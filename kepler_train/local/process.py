@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kepler_train.local.files import open_private
+from kepler_train.local.private_home import UMASK
 from kepler_train.processes import before_exec_of_child, descendants, kill, living, parents_by_pid, pids, proc_file
 
 SERVICE_MARK = "KEPLER_TRAIN_SERVICE"
@@ -60,7 +62,7 @@ class Child:
         folder: Path | None = None,
     ) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as output:
+        with open_private(log, "ab") as output:
             self._popen = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -72,6 +74,7 @@ class Child:
                 user=run_as[0] if run_as else None,
                 group=run_as[1] if run_as else None,
                 extra_groups=[] if run_as else None,
+                umask=UMASK,
                 preexec_fn=before_exec_of_child(orphan_signal),
             )
         self.pid = self._popen.pid

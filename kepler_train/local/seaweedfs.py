@@ -1,4 +1,8 @@
-"""SeaweedFS: an S3 server with credentials, from a wheel, on a folder."""
+"""SeaweedFS: an S3 server with credentials, from a wheel, on a folder.
+
+Behind S3 are a master, a volume server and a filer with ports of their own, on which anybody on this machine could read
+and write every object, and read the credentials. They ask for a certificate, made anew at every start.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ import requests
 
 from kepler_train.errors import UserError
 from kepler_train.local.files import write_private
+from kepler_train.local.mutual_tls import MutualTls
 from kepler_train.local.ports import Port, take_port
 from kepler_train.local.service import Environment, Service
 
@@ -46,13 +51,15 @@ class SeaweedServer(Service):
         self.folder = folder.absolute()
         self.program = _weed()
         self.log = log or self.folder.parent / f"{self.folder.name}.log"
-        # Only S3 is for others; its parts talk to each other, and their gRPC doors have no password.
+        # Only S3 is for others; its parts talk to each other.
         taken = _is_of_another(_SOCKETS / f"seaweedfs-s3-{_PORT}.sock")
         self.port: Port = take_port(host, port, prefer=None if taken else _PORT)
         self._inner = {f"{part}.port.grpc": take_port("127.0.0.1") for part in _PARTS}
         self._inner |= {f"{part}.port": take_port("127.0.0.1") for part in _PARTS if part != "s3"}
         self.ports = (self.port, *self._inner.values())
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._security = self.folder / "security"
+        self._tls = MutualTls(self._security)
         self.access_key, self.secret_key = self._credentials()
 
     @property
@@ -91,12 +98,32 @@ class SeaweedServer(Service):
         if name not in {bucket["Name"] for bucket in client.list_buckets()["Buckets"]}:
             client.create_bucket(Bucket=name)
 
+    def prepare(self) -> None:
+        """Make the key of this start, and tell all parts to ask for it."""
+        self._security.mkdir(mode=0o700, exist_ok=True)
+        self._tls.make()
+        write_private(self._security / "security.toml", self._doors())
+
+    def _doors(self) -> str:
+        """Return SeaweedFS' security.toml: who shows and who asks for the certificate, in gRPC and in HTTP."""
+        ca, shown = {"ca": self._tls.certificate}, {"cert": self._tls.certificate, "key": self._tls.key}
+        tables: dict[str, dict[str, Any]] = {"grpc": ca, "https.client": {"enabled": True, **ca, **shown}}
+        tables |= {f"grpc.{part}": shown for part in (*_PARTS, "client")}
+        tables |= {f"https.{part}": ca | shown for part in _PARTS if part != "s3"}
+        lines = []
+        for table, values in tables.items():
+            # Strings of JSON are strings of TOML.
+            pairs = (f"{key} = {json.dumps(value, default=str, ensure_ascii=False)}" for key, value in values.items())
+            lines += [f"[{table}]", *pairs]
+        return "\n".join(lines) + "\n"
+
     def command(self) -> list[str]:
         """Return one process for master, volume server, filer and S3; no telemetry, no other catalogs."""
         inner = [f"-{option}={port.number}" for option, port in self._inner.items()]
         return [
             self.program,
             "-logtostderr=true",
+            f"-config_dir={self._security}",
             "server",
             f"-dir={self.folder}",
             "-ip=127.0.0.1",
@@ -114,25 +141,31 @@ class SeaweedServer(Service):
             "-s3.port.iceberg=0",
             "-s3.port.lance=0",
             "-s3.iam=false",
+            f"-s3.allowedOrigins={self.endpoint}",
             f"-s3.config={self._identities}",
             *inner,
         ]
 
     def environment(self) -> Environment:
-        """Clear the caller's own AWS keys, which SeaweedFS would take for an administrator's."""
-        return {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+        """Clear what SeaweedFS would take from the caller: AWS keys as an administrator's, WEED_… before its file."""
+        own = (name for name in os.environ if name.startswith("WEED_"))
+        return dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", *own), "")
 
     def ready(self) -> bool:
         """Return whether S3 answers and the volume server has room for an object."""
         try:
             if requests.get(f"{self.endpoint}/status", timeout=2).status_code != 200:
                 return False
-            master = f"http://127.0.0.1:{self._inner['master.port'].number}"
-            if "fid" not in requests.get(f"{master}/dir/assign", timeout=2).json():
+            if "fid" not in self._ask_master("/dir/assign"):
                 return False
         except (requests.RequestException, ValueError):
             return False
         return self._has_buckets()
+
+    def _ask_master(self, path: str) -> dict[str, Any]:
+        certificate, key = str(self._tls.certificate), str(self._tls.key)
+        master = f"https://127.0.0.1:{self._inner['master.port'].number}"
+        return dict(requests.get(f"{master}{path}", timeout=2, verify=certificate, cert=(certificate, key)).json())
 
     def _has_buckets(self) -> bool:
         from botocore.exceptions import BotoCoreError, ClientError

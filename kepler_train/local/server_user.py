@@ -12,6 +12,8 @@ from pathlib import Path
 from kepler_train.errors import UserError
 
 _USER = "kepler-train"
+_SHARED = "nobody"
+"""Where there is no useradd, or /etc is read-only."""
 
 User = tuple[int, int]
 """Numbers of a user and its group."""
@@ -21,13 +23,23 @@ def server_user() -> User | None:
     """Return user and group for a server that must not be root; None when we are not root."""
     if os.geteuid() != 0:
         return None
-    entry = _entry(_USER) or _made() or _entry("nobody")  # nobody: no useradd, or a read-only /etc
+    entry = _entry(_USER) or _made() or _entry(_SHARED)
     if entry is None:
         raise UserError(
             f"PostgreSQL cannot run as root, and this machine has neither a user {_USER} nor nobody:"
             f" make one (useradd --system {_USER}), or run as a normal user."
         )
     return entry.pw_uid, entry.pw_gid
+
+
+def shared_user_warning(user: User | None) -> str:
+    """Return what to say where a server runs as a user that other programs share; else nothing."""
+    if user is None or pwd.getpwuid(user[0]).pw_name != _SHARED:
+        return ""
+    return (
+        f"The user {_USER} cannot be made here, so PostgreSQL runs as {_SHARED}: other programs of {_SHARED} can read"
+        f" and change its data. To keep them out, make the user (useradd --system {_USER})."
+    )
 
 
 def can_enter(folder: Path, user: User) -> bool:

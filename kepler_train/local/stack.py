@@ -15,7 +15,10 @@ from pathlib import Path
 from kepler_train.errors import TryAgain, UserError
 from kepler_train.local import outside_home
 from kepler_train.local.airflow_api import AirflowApi
+from kepler_train.local.files import open_private
+from kepler_train.local.login import Login
 from kepler_train.local.postgres import site_packages
+from kepler_train.local.private_home import UMASK, make_private, refuse_foreign
 from kepler_train.local.process import STACK_MARK, ProcessIdentity, kill_all, marked
 from kepler_train.local.stack_services import checked
 from kepler_train.local.state import Settings, StackState, home_folder, lock_home
@@ -55,7 +58,12 @@ class RunningStack:
     @property
     def api(self) -> AirflowApi:
         """Return a client of its Airflow."""
-        return AirflowApi(self.airflow_url)
+        return AirflowApi(self.airflow_url, self.login)
+
+    @property
+    def login(self) -> Login:
+        """Return the login of its Airflow."""
+        return Login(self.home)
 
     def pid_of(self, service: str) -> int | None:
         """Return the process of a service; None while it has none."""
@@ -114,6 +122,8 @@ class Stack:
     def start(self, seconds: float = 180.0, tell: Tell = lambda _: None) -> RunningStack:
         """Start it, wait until it works, and return it; one that cannot start is stopped again."""
         settings = checked(self.settings)
+        if make_private(self.home):
+            tell(f"{self.home} was open to other users of this machine; now it is closed to them.")
         deadline = time.monotonic() + seconds
         while (lock := lock_home(self.home)) is None:
             running = find(self.home)
@@ -125,11 +135,11 @@ class Stack:
             time.sleep(0.1)
         end_leftovers(self.home)
         logs = self.home / "logs"
-        logs.mkdir(exist_ok=True)
+        logs.mkdir(mode=0o700, exist_ok=True)
         for log in logs.glob("*.log"):
             log.rename(log.with_suffix(".log.1"))
         StackState("starting", settings=settings).write(self.home)
-        with (logs / "supervisor.log").open("ab") as log_file:
+        with open_private(logs / "supervisor.log", "ab") as log_file:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "kepler_train.local.supervisor", str(self.home)],
                 stdin=subprocess.DEVNULL,
@@ -137,6 +147,7 @@ class Stack:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 cwd=self.home,
+                umask=UMASK,
                 pass_fds=(lock.fileno(),),
                 env={**os.environ, STACK_MARK: str(self.home), "PYTHONUNBUFFERED": "1"},
             )
@@ -148,6 +159,8 @@ class Stack:
                     raise TryAgain(f"The supervisor ended at once: see {logs / 'supervisor.log'}.")
                 time.sleep(0.05)
             running.wait_well(seconds, tell)
+            if warning := running.state.warning:
+                tell(f"warning: {warning}")
         except BaseException:
             if running.state.phase == "failed":
                 running.stop()
@@ -174,6 +187,7 @@ class Stack:
 def find(home: Path | None = None) -> RunningStack | None:
     """Return the stack that runs in a home; None when none does."""
     folder = home_folder(home)
+    refuse_foreign(folder)  # its state names processes that we would signal
     state = StackState.read(folder)
     return RunningStack(folder) if state is not None and state.running else None
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from kepler_train.addresses import BadAddress, files_at, origin_of
 from kepler_train.errors import UserError
 from kepler_train.events import say
 from kepler_train.local import outside_home
-from kepler_train.local.airflow import AirflowSetup, airflow_services, code_folder
+from kepler_train.local.airflow import GUARD, AirflowSetup, airflow_services, code_folder
 from kepler_train.local.ports import take_port
 from kepler_train.local.postgres import PostgresServer
 from kepler_train.local.process import HOME
 from kepler_train.local.prometheus import PrometheusServer, SimulatedPrometheus, fill_blocks
 from kepler_train.local.seaweedfs import SeaweedServer
+from kepler_train.local.server_user import shared_user_warning
 from kepler_train.local.service import Service
 from kepler_train.local.state import Settings
 
@@ -27,6 +30,7 @@ class StackServices:
     services: list[Service]
     urls: dict[str, str]
     postgres_data: str
+    warning: str = ""
 
 
 STOP_ORDER: tuple[tuple[str, ...], ...] = (
@@ -41,13 +45,29 @@ def checked(settings: Settings) -> Settings:
     """Refuse settings that cannot work before anything is started; return complete settings."""
     if settings.prometheus_data and settings.prometheus_url:
         raise UserError("Give --prometheus-data or --prometheus-url, not both.")
+    _check_address("--workspace", settings.workspace, files_at)
+    _check_address("--prometheus-url", settings.prometheus_url, origin_of)
     if settings.prometheus_data and not Path(settings.prometheus_data).exists():
         raise UserError(f"--prometheus-data: {settings.prometheus_data} does not exist.")
     if settings.defaults and not Path(settings.defaults).is_file():
         raise UserError(f"--defaults: {settings.defaults} is not a file.")
     take_port(settings.bind, settings.airflow_port).release()
     dags, plugins = settings.dags or str(code_folder("dags")), settings.plugins or str(code_folder("plugins"))
+    if not Path(plugins, GUARD).is_file():
+        raise UserError(
+            f"{plugins} has no {GUARD}, without which Airflow would answer to pages of other sites:"
+            " copy what is in kepler-train's own plugins folder there."
+        )
     return replace(settings, dags=dags, plugins=plugins)
+
+
+def _check_address(option: str, address: str, read: Callable[[str], object]) -> None:
+    """Refuse an address that is wrong or has a secret in it, before it is stored and shown."""
+    try:
+        if address:
+            read(address)
+    except BadAddress as error:
+        raise UserError(f"{option}: {error}.") from None
 
 
 def plan_services(home: Path, settings: Settings) -> StackServices:
@@ -86,7 +106,7 @@ def plan_services(home: Path, settings: Settings) -> StackServices:
     services += airflow_services(setup, logs, postgres.place / "airflow-tables")
     for service in services:
         service.home = home
-    return StackServices(services, urls, str(postgres.data))
+    return StackServices(services, urls, str(postgres.data), shared_user_warning(postgres.run_as))
 
 
 def make_prometheus(home: Path, data: Path, host: str, log: Path) -> Service:

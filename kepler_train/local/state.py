@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from kepler_train.local.files import lock_file, write_private
+from kepler_train.local.private_home import STATE
 from kepler_train.local.process import HOME, ProcessIdentity
 
 
@@ -82,12 +83,14 @@ class StackState:
     services: list[ServiceState] = field(default_factory=list)
     urls: dict[str, str] = field(default_factory=dict)
     postgres_data: str = ""
+    warning: str = ""
+    """What the person who starts it should know although it works."""
 
     @classmethod
     def read(cls, home: Path) -> Self | None:
         """Return the state of a home; None when there never was a stack."""
         try:
-            raw: dict[str, Any] = json.loads((home / "state.json").read_text())
+            raw: dict[str, Any] = json.loads((home / STATE).read_text())
         except (OSError, ValueError):
             return None
         owner = raw["settings"].pop("owner", None)
@@ -99,7 +102,7 @@ class StackState:
 
     def write(self, home: Path) -> None:
         """Replace the file in one step."""
-        write_private(home / "state.json", json.dumps(asdict(self), indent=1) + "\n")
+        write_private(home / STATE, json.dumps(asdict(self), indent=1) + "\n")
 
     @property
     def running(self) -> bool:
@@ -116,5 +119,4 @@ class StackState:
 
 def lock_home(home: Path) -> IO[str] | None:
     """Return the lock of this home, held as long as the file is open; None when another stack has it."""
-    home.mkdir(parents=True, exist_ok=True)
     return lock_file(home / "lock")

@@ -239,7 +239,7 @@ def _supervise(home: Path, state: StackState, keeper: int) -> None:
         state.phase, state.note = "failed", str(error)
         state.write(home)
         sys.exit(error.exit_code)
-    state.urls, state.postgres_data = plan.urls, plan.postgres_data
+    state.urls, state.postgres_data, state.warning = plan.urls, plan.postgres_data, plan.warning
     stack = Supervisor(home, state.settings, plan, state)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stack.stop_soon)

@@ -6,12 +6,19 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pydantic import RootModel
+
 from kepler_train.machine.spec import MachineSpec
+from kepler_train.records import read_record
 from kepler_train.workspace import files_of
 
 MACHINES = "machines.json"
 ANY_NODE = ""
 """The name for a machine, profile or phase that is not of one node but of all."""
+
+
+class _Machines(RootModel[dict[str, MachineSpec]]):
+    """The content of such a file."""
 
 
 def write_machines(folder: Path, machines: Mapping[str, MachineSpec]) -> None:
@@ -22,8 +29,10 @@ def write_machines(folder: Path, machines: Mapping[str, MachineSpec]) -> None:
 
 def read_machines(folder: Path) -> dict[str, MachineSpec]:
     """Return the machines in a folder, or in those of its parts; nothing where a query wrote none."""
-    content = [json.loads(file.read_text(encoding="utf-8")) for file in files_of(folder, MACHINES)]
-    return {node: MachineSpec.model_validate(machine) for by_node in content for node, machine in by_node.items()}
+    machines: dict[str, MachineSpec] = {}
+    for file in files_of(folder, MACHINES):
+        machines |= read_record(_Machines, file.read_bytes(), str(file)).root
+    return machines
 
 
 def common_machine(machines: Mapping[str, MachineSpec], nodes: Iterable[str]) -> MachineSpec | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import dataclass, replace
@@ -10,8 +11,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError, first_problem
 from kepler_train.machine.node_attributes import WEIGHTS, NodeAttributes, similarity
+
+MOST_GAPS = 20
 
 
 class NodeType(BaseModel):
@@ -61,8 +65,8 @@ class NodeTypeIndex:
     def parse(cls, text: str, where: object) -> NodeTypeIndex:
         """Return the index in a JSON text."""
         try:
-            document = json.loads(text, object_pairs_hook=_without_repetition)
-        except (ValueError, RecursionError) as error:
+            document = strict_json.parse(text)
+        except strict_json.NotStrict as error:
             raise UserError(f"{where} is not JSON: {error}. Restore it from a copy.") from None
         if not isinstance(document, dict):
             raise UserError(f'{where} is not an index of node types: it must be {{"0": {{…}}, "1": {{…}}, …}}.')
@@ -86,9 +90,13 @@ class NodeTypeIndex:
         """Return the JSON text, in the form that was read."""
         return json.dumps(self._document) + self._ending
 
-    def gaps(self) -> list[int]:
-        """Return the unused numbers below the highest; they stay unused, since models carry these numbers."""
-        return sorted(set(range(max(self.types, default=-1))) - set(self.types))
+    def gaps(self, most: int = MOST_GAPS) -> list[int]:
+        """Return unused numbers below the highest, up to so many; they stay unused, since models carry these numbers.
+
+        An index may have a number by mistake that is larger than all memory.
+        """
+        unused = (number for number in range(max(self.types, default=-1)) if number not in self.types)
+        return list(itertools.islice(unused, most))
 
     def exact(self, machine: NodeAttributes) -> int | None:
         """Return the lowest number of a type whose attributes all equal the machine's."""
@@ -159,18 +167,9 @@ class NodeTypeIndex:
         return 1 - (self._machines(best) / machines if machines else 1 / len(fitting))
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; refuse a repeated key, since one of the two values would be lost."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands there twice")
-    return content
-
-
 def _number(key: str, where: object) -> int:
     if not re.fullmatch("0|[1-9][0-9]{0,8}", key):
-        raise UserError(f"{where}: {key!r} is not the number of a node type; they are 0, 1, 2, ….")
+        raise UserError(f"{where}: {strict_json.shown(key)} is not the number of a node type; they are 0, 1, 2, ….")
     return int(key)
 
 

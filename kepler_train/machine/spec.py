@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def this_machine(root: Path = Path("/")) -> MachineSpec:
 
 def megahertz(clock: float | None) -> int | None:
     """Return a clock (MHz) rounded to 100, as node types have it."""
-    return round(clock / 100) * 100 or None if clock else None
+    return round(clock / 100) * 100 or None if clock and math.isfinite(clock) else None
 
 
 def gibibytes(memory: float) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError, first_problem
 from kepler_train.machine.node_attributes import WEIGHTS
 from kepler_train.machine.spec import MachineSpec
@@ -23,13 +24,12 @@ def machine_text(machine: MachineSpec) -> str:
 def read_machine(path: Path) -> MachineSpec:
     """Return the machine spec of a file, with or without `attrs` around its attributes."""
     try:
-        content = json.loads(path.read_bytes())
+        text = path.read_bytes()
     except FileNotFoundError:
         raise UserError(f"There is no machine spec at {path}: `kepler-train machine -o` writes one.") from None
     except OSError as error:
         raise UserError(f"The machine spec {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"The machine spec {path} is not JSON: {error}.") from None
+    content = strict_json.read(text, f"The machine spec {path}")
     try:
         return MachineSpec.model_validate(_flat(content, path))
     except ValidationError as error:

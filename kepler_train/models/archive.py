@@ -6,7 +6,6 @@ import errno
 import shutil
 import stat
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kepler_train.errors import UserError
+from kepler_train.scratch import ScratchFolder
+from kepler_train.strict_json import name_problem, shown
 
 # The same files give the same archive, byte for byte.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -23,9 +24,11 @@ MOST_BYTES = 512 * 2**20  # of all files together
 MOST_RATIO = 500  # of a file's size to its size in the archive; ours stay below 50
 _SMALL = 2**20  # a file below this may be as repetitive as it likes
 _CHUNK = 2**20
+ENTRY = b"PK\1\2"  # what the entry of a file begins with in the directory of a zip
+_MOST_ENTRIES = 50 * MOST_FILES  # packed content may hold the same bytes
 _LEVEL = 1  # a third of the time of the usual 6, for a quarter more bytes
 # What zipfile raises for one that was cut short or changed.
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error)
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error)
 
 
 def write_archive(folder: Path, archive: Path) -> None:
@@ -45,13 +48,15 @@ def opened(path: Path) -> Iterator[Path]:
         return
     if not path.is_file():
         raise UserError(f"There is no model {path}: name its folder or its zip.")
-    with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
+    if _count_entries(path) > _MOST_ENTRIES:  # before zipfile makes an object of each
+        raise UserError(f"{path} holds more than {_MOST_ENTRIES} files, which is no model.")
+    with ScratchFolder() as scratch:
         folder = Path(scratch) / path.stem
         folder.mkdir()
         try:
             with zipfile.ZipFile(path) as archive:
                 _unpack(archive, path, folder)
-        except _BROKEN as error:
+        except BROKEN as error:
             raise UserError(f"{path} is cut short or not a zip: {error}.") from None
         except OSError as error:
             if error.errno != errno.EINVAL:  # EINVAL: a file that is said to begin before the archive does
@@ -61,6 +66,16 @@ def opened(path: Path) -> Iterator[Path]:
             yield folder
         except UserError as error:  # a person knows the archive, not the folder it was unpacked to
             raise UserError(str(error).replace(str(folder), str(path))) from None
+
+
+def _count_entries(path: Path) -> int:
+    """Return how many files a zip may have at most."""
+    count, before = 0, b""
+    with path.open("rb") as source:
+        while chunk := source.read(_CHUNK):
+            count += (before + chunk).count(ENTRY)
+            before = chunk[1 - len(ENTRY) :]
+    return count
 
 
 def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
@@ -81,10 +96,14 @@ def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
 def _check_entry(entry: zipfile.ZipInfo, path: Path) -> None:
     name, kind = entry.filename, entry.external_attr >> 16
     # ZipInfo has turned the separators of this system into /, and cut names at NUL; orig_filename is what is written.
-    if not name or name in (".", "..") or set(entry.orig_filename) & {"/", "\\", ":", "\0"}:
+    if name in (".", "..") or set(entry.orig_filename) & {"/", "\\", ":", "\0"}:
         raise UserError(
-            f"{path} holds {entry.orig_filename!r}, which is not the plain name of a file: nothing is read."
+            f"{path} holds {shown(entry.orig_filename)}, which is not the plain name of a file: nothing is read."
         )
+    if problem := name_problem(name):
+        raise UserError(f"{path} holds a file whose name is none: {problem}; nothing is read.")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise UserError(f"{path} holds {name!r}, which is packed in another way than deflated: nothing is read.")
     if stat.S_IFMT(kind) not in (0, stat.S_IFREG):
         raise UserError(f"{path} holds {name!r}, which is a link or a device and not a file: nothing is read.")
     if entry.flag_bits & 0x1:

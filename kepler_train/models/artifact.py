@@ -22,21 +22,25 @@ from typing import TYPE_CHECKING, Any
 from kepler_train.errors import UserError
 from kepler_train.events import warn
 from kepler_train.models.archive import opened
-from kepler_train.models.files import DETAILS, GRAPH, METADATA, WEIGHTS, read_json, write_json
+from kepler_train.models.files import DETAILS, GRAPH, METADATA, WEIGHTS, read_bytes, read_json, write_json
 from kepler_train.models.fitted import Fitted
 from kepler_train.models.graphs import NoGraph
-from kepler_train.models.kinds import load_component
+from kepler_train.models.kinds import read_component
 from kepler_train.models.metadata import SCHEMA_VERSION, ModelMetadata, Parity, Training
+from kepler_train.models.metadata_checks import check_features, check_metadata
 from kepler_train.models.parity import check_parity
 from kepler_train.models.power import PowerModel
 from kepler_train.models.sums import check_sums, write_sums
 from kepler_train.models.weights import weight_file
 from kepler_train.records import later_version, validated
+from kepler_train.strict_json import name_problem, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["METADATA", "WEIGHTS", "load_model", "read_metadata", "read_model", "save_model"]
+
+_MOST_COMPONENTS = 100  # of a source; ours have up to 6
 
 
 def save_model(model: PowerModel, folder: Path, training: Training, rows: pd.DataFrame) -> None:
@@ -122,27 +126,29 @@ def read_model(path: Path) -> tuple[PowerModel, ModelMetadata]:
         metadata = read_metadata(folder)
         vouched = check_sums(folder)
         try:
-            components = {
-                component: _component(folder, entry, vouched)
-                for component, entry in read_json(_vouched(folder, metadata.model_file, vouched)).items()
-            }
-            if not components:
-                raise KeyError("a component")
-            return PowerModel(metadata.trainer, metadata.node_type, components), metadata
-        except (KeyError, TypeError, AttributeError) as error:
+            entries = read_json(_vouched(folder, metadata.model_file, vouched))
+            if not 0 < len(entries) <= _MOST_COMPONENTS:
+                raise ValueError(f"a list of 1 to {_MOST_COMPONENTS} components")
+            components = {name: _component(folder, name, entry, vouched) for name, entry in entries.items()}
+            model = PowerModel(metadata.trainer, metadata.node_type, components)
+        except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{path} is not a model: {error} is missing or wrong.") from None
+        if model.features != metadata.features:
+            raise UserError(f"{path} is not a model: its {METADATA} and its components differ in features.")
+        return model, metadata
 
 
-def _component(folder: Path, entry: Mapping[str, Any], vouched: set[str]) -> Fitted:
-    features = entry["features"]
-    if not isinstance(features, list) or not features or not all(isinstance(name, str) for name in features):
-        raise TypeError("a list of features")
-    return Fitted(features, load_component(entry["kind"], _vouched(folder, entry["file"], vouched), len(features)))
+def _component(folder: Path, component: str, entry: Mapping[str, Any], vouched: set[str]) -> Fitted:
+    if problem := name_problem(component):
+        raise ValueError(problem)
+    features = check_features(entry["features"])
+    file = _vouched(folder, entry["file"], vouched)
+    return Fitted(features, read_component(entry["kind"], read_bytes(file), file, len(features)))
 
 
 def _vouched(folder: Path, name: str, vouched: set[str]) -> Path:
     if name not in vouched:
-        raise UserError(f"{folder} is not the folder of a model: {name!r} is not among the files it vouches for.")
+        raise UserError(f"{folder} is not the folder of a model: {shown(name)} is not among the files it vouches for.")
     return folder / name
 
 
@@ -150,7 +156,7 @@ def read_metadata(folder: Path) -> ModelMetadata:
     """Read the metadata in a model's folder; refuse those of another version of the format, or of something else."""
     metadata = read_json(folder / METADATA)
     written = metadata.get("schema_version")
-    if isinstance(written, str) and written.isdecimal():
+    if isinstance(written, str) and written.isdecimal() and len(written) < 10:
         written = int(written)
     if "model_file" not in metadata:  # as that of a pipeline
         raise UserError(f"{folder} is not the folder of a model: its {METADATA} is of something else.")
@@ -164,4 +170,7 @@ def read_metadata(folder: Path) -> ModelMetadata:
             f" (it reads version {SCHEMA_VERSION}): train the model again."
         )
     details = read_json(folder / DETAILS) if metadata.pop("details", None) else {}
-    return validated(ModelMetadata, metadata | details, f"The {METADATA} of {folder}")
+    where = f"The {METADATA} of {folder}"
+    record = validated(ModelMetadata, metadata | details, where)
+    check_metadata(record, where)
+    return record

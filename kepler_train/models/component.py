@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from kepler_train.models.files import read_bytes
+
 if TYPE_CHECKING:
     from onnx import ModelProto
 
@@ -31,16 +33,25 @@ class ComponentModel(ABC):
         """Return the power (W) of every row."""
 
     @abstractmethod
-    def save(self, file: Path) -> None:
-        """Write the model to its file."""
+    def content(self) -> bytes:
+        """Return the content of the model's file."""
 
     @classmethod
     @abstractmethod
-    def load(cls, file: Path, features: int) -> Self:
-        """Return the model that `save` wrote, without running code from the file.
+    def read(cls, content: bytes, where: object, features: int) -> Self:
+        """Return the model of a file's content, without running code from it.
 
-        Refuse a file of anything else than a model of that many features, in one sentence.
+        Refuse anything else than a model of that many features in one sentence that names `where`.
         """
+
+    def save(self, file: Path) -> None:
+        """Write the model to its file."""
+        file.write_bytes(self.content())
+
+    @classmethod
+    def load(cls, file: Path, features: int) -> Self:
+        """Return the model that `save` wrote; refuse a file of anything else in one sentence."""
+        return cls.read(read_bytes(file), file, features)
 
     def weights(self, features: list[str]) -> dict[str, Any] | None:  # noqa: ARG002
         """Return the component's entry in Kepler's weight file; None where Kepler has no such model."""

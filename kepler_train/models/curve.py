@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Vector, Watts
+from kepler_train.models.files import read_object
 from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, make_node
+from kepler_train.models.numbers import SMALLEST_SCALE, number, vector
+from kepler_train.strict_json import shown
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -55,25 +57,25 @@ class CurveModel(ComponentModel):
         """Return the power (W) of every row."""
         return np.maximum(_power(self.law, self.parameters, X[:, 0] / self.scale), 0.0)
 
-    def save(self, file: Path) -> None:
-        """Write law, parameters and scale as JSON."""
+    def content(self) -> bytes:
+        """Return law, parameters and scale as JSON."""
         content = {"law": self.law, "parameters": list(self.parameters), "scale": self.scale}
-        file.write_text(json.dumps(content, allow_nan=False, indent=1), encoding="utf-8")
+        return json.dumps(content, allow_nan=False, indent=1).encode()
 
     @classmethod
-    def load(cls, file: Path, features: int) -> CurveModel:
-        """Return the curve that `save` wrote; refuse more than one feature."""
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-            model = cls(content["law"], tuple(float(value) for value in content["parameters"]), float(content["scale"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{file} is not a curve: {error}.") from None
-        known = len(PARAMETERS.get(model.law, ())) == len(model.parameters) > 0
-        if not known or not np.isfinite([*model.parameters, model.scale]).all() or model.scale <= 0:
-            raise UserError(f"{file} is not a curve: its law, its parameters or its scale are none.")
+    def read(cls, content: bytes, where: object, features: int) -> CurveModel:
+        """Return the curve of a file's content; refuse more than one feature."""
+        entries = read_object(content, where)
         if features != 1:
-            raise UserError(f"{file} is a curve over one feature, not over {features}.")
-        return model
+            raise UserError(f"{where} is a curve over one feature, not over {features}.")
+        try:
+            law = entries.get("law")
+            if law not in list(PARAMETERS):
+                raise ValueError(f"{shown(law)} is no law")
+            parameters = vector(entries.get("parameters"), len(PARAMETERS[law]))
+            return cls(law, tuple(parameters.tolist()), number(entries.get("scale"), least=SMALLEST_SCALE))
+        except ValueError as error:
+            raise UserError(f"{where} is not a curve: {error}.") from None
 
     def weights(self, features: list[str]) -> dict[str, Any]:
         """Return the component's entry in Kepler's weight file."""

@@ -9,12 +9,9 @@
 from __future__ import annotations
 
 import base64
-import json
-import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,16 +19,17 @@ import numpy as np
 from kepler_train.errors import UserError
 from kepler_train.models import graphs
 from kepler_train.models.component import ComponentModel, Matrix, Watts
-from kepler_train.models.files import read_json, write_json
+from kepler_train.models.files import MOST_BYTES, json_bytes, read_object
 from kepler_train.models.fitted import SubsetModel
 from kepler_train.models.graphs import constant, make_node
-from kepler_train.models.kinds import ENSEMBLES, load_component
+from kepler_train.models.kinds import ENSEMBLES, read_component
+from kepler_train.models.numbers import number, whole
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 _MAX_DEPTH = 3  # of ensembles inside ensembles: a file cannot nest without end
-_MAX_BYTES = 256 * 2**20  # of a member's file
+_MAX_MEMBERS = 200  # with those inside members; `auto` has 9, some of which have 2
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,7 @@ class Member(SubsetModel):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the member for the JSON of its ensemble. Its file is inside, compressed: a forest has megabytes."""
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, f"part{self.model.suffix}")
-            self.model.save(file)
-            content = base64.b64encode(zlib.compress(file.read_bytes())).decode()
+        content = base64.b64encode(zlib.compress(self.model.content())).decode()
         return {"kind": self.model.kind, "weight": self.weight, "columns": list(self.columns), "content": content}
 
 
@@ -65,18 +60,19 @@ class SumEnsemble(ComponentModel):
             total += member.weight * member.predict(X)
         return np.asarray(np.maximum(total, 0.0), dtype=np.float64)
 
-    def save(self, file: Path) -> None:
-        """Write bias and members as JSON."""
-        write_json(file, {"bias": self.bias, "parts": [member.as_dict() for member in self.members]})
+    def content(self) -> bytes:
+        """Return bias and members as JSON."""
+        return json_bytes({"bias": self.bias, "parts": [member.as_dict() for member in self.members]})
 
     @classmethod
-    def load(cls, file: Path, features: int) -> SumEnsemble:
-        """Return the ensemble that `save` wrote."""
-        content = read_json(file)
-        model = cls(read_members(content, file, features), float(content.get("bias", 0.0)))
-        if not np.isfinite([model.bias, *(member.weight for member in model.members)]).all():
-            raise UserError(f"{file} is not a sum of models: a weight is not a number.")
-        return model
+    def read(cls, content: bytes, where: object, features: int) -> SumEnsemble:
+        """Return the ensemble of a file's content."""
+        entries = read_object(content, where)
+        members = read_members(entries, where, features)
+        try:
+            return cls(members, number(entries.get("bias")))
+        except ValueError as error:
+            raise UserError(f"{where} is not a sum of models: {error}.") from None
 
     def graph(self, features: int) -> ModelProto:
         """Return the members' graphs side by side with their weighted sum, at least 0 W."""
@@ -99,18 +95,19 @@ class MedianEnsemble(ComponentModel):
         predictions = np.sort([member.predict(X) for member in self.members], axis=0)
         return np.asarray(predictions[self.trim : len(predictions) - self.trim].mean(axis=0), dtype=np.float64)
 
-    def save(self, file: Path) -> None:
-        """Write trim and members as JSON."""
-        write_json(file, {"aside": self.trim, "parts": [member.as_dict() for member in self.members]})
+    def content(self) -> bytes:
+        """Return trim and members as JSON."""
+        return json_bytes({"aside": self.trim, "parts": [member.as_dict() for member in self.members]})
 
     @classmethod
-    def load(cls, file: Path, features: int) -> MedianEnsemble:
-        """Return the ensemble that `save` wrote."""
-        content = read_json(file)
-        model = cls(read_members(content, file, features), int(content.get("aside", -1)))
-        if not 0 <= 2 * model.trim < len(model.members):
-            raise UserError(f"{file} is not a mean of models: it sets aside as many as there are.")
-        return model
+    def read(cls, content: bytes, where: object, features: int) -> MedianEnsemble:
+        """Return the ensemble of a file's content."""
+        entries = read_object(content, where)
+        members = read_members(entries, where, features)
+        try:
+            return cls(members, whole(entries.get("aside"), 0, (len(members) - 1) // 2))
+        except ValueError as error:
+            raise UserError(f"{where} is not a mean of models: {error}.") from None
 
     def graph(self, features: int) -> ModelProto:
         """Return the members' graphs side by side, their predictions sorted row by row and trimmed."""
@@ -131,41 +128,60 @@ class MedianEnsemble(ComponentModel):
         return graphs.composed(inner, nodes, numbers, features, [member.columns for member in self.members])
 
 
-def read_members(content: dict[str, Any], file: Path, features: int) -> list[Member]:
-    """Return the members in the content of an ensemble's file; refuse anything else in one sentence."""
+def read_members(entries: dict[str, Any], where: object, features: int) -> list[Member]:
+    """Return the members in an ensemble's entries; refuse anything else in one sentence."""
     try:
-        _check_depth(content, _MAX_DEPTH)
-        members = [_read_member(entry, features) for entry in content["parts"]]
-        if not members:
-            raise ValueError("it has none")
-    except (KeyError, TypeError, ValueError, RecursionError, zlib.error) as error:
-        raise UserError(f"{file} is not made of models: {error}.") from None
-    return members
+        contents = _unpacked_members(entries, _MAX_DEPTH, _Room())
+        return [
+            _read_member(entry, content, where, features)
+            for entry, content in zip(entries["parts"], contents, strict=True)
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise UserError(f"{where} is not made of models: {reason}.") from None
 
 
-def _read_member(entry: dict[str, Any], features: int) -> Member:
-    columns = tuple(int(column) for column in entry["columns"])
-    if any(not 0 <= column < features for column in columns):
-        raise ValueError(f"a part looks at other columns than the {features} there are")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "part.json")  # XGBoost goes by the suffix; no other kind looks at it
-        file.write_bytes(_unpacked(entry))
-        model = load_component(str(entry["kind"]), file, len(columns))
-    return Member(columns, model, float(entry["weight"]))
+def _read_member(entry: dict[str, Any], content: bytes, where: object, features: int) -> Member:
+    columns = tuple(entry["columns"])
+    if not columns or any(type(column) is not int or not 0 <= column < features for column in columns):
+        raise ValueError(f"a part looks at none or other columns than the {features} there are")
+    model = read_component(entry["kind"], content, f"A part of {where}", len(columns))
+    return Member(columns, model, number(entry["weight"]))
 
 
-def _check_depth(content: dict[str, Any], depth: int) -> None:
-    for entry in content["parts"]:
+@dataclass
+class _Room:
+    """What the members of an ensemble may still take, with those inside of them."""
+
+    members: int = _MAX_MEMBERS
+    bytes: int = MOST_BYTES
+
+
+def _unpacked_members(entries: dict[str, Any], depth: int, room: _Room) -> list[bytes]:
+    """Return the files of all members; refuse more, larger ones or deeper ensembles than ours before one is read."""
+    members = entries["parts"]
+    if type(members) is not list or not 0 < len(members) <= room.members:
+        raise ValueError(f"it has no parts, or more than {_MAX_MEMBERS} in all")
+    room.members -= len(members)
+    contents = []
+    for entry in members:
+        content = _unpacked(entry, room.bytes)
+        room.bytes -= len(content)
+        contents.append(content)
         if entry["kind"] in ENSEMBLES:
             if depth == 1:
                 raise ValueError("its parts have parts too deep")
-            _check_depth(json.loads(_unpacked(entry)), depth - 1)
+            _unpacked_members(read_object(content, "A part"), depth - 1, room)
+    return contents
 
 
-def _unpacked(entry: dict[str, Any]) -> bytes:
-    """Return the file inside a member; refuse one that would unpack to more than any of ours."""
+def _unpacked(entry: dict[str, Any], most: int) -> bytes:
+    """Return the file inside a member; refuse one that would unpack to more than `most` bytes."""
     unpacking = zlib.decompressobj()
-    content = unpacking.decompress(base64.b64decode(entry["content"], validate=True), _MAX_BYTES)
-    if not unpacking.eof:
+    try:
+        content = unpacking.decompress(base64.b64decode(entry["content"], validate=True), max(most, 1))
+    except zlib.error as error:
+        raise ValueError(f"a part cannot be unpacked: {error}") from None
+    if not unpacking.eof or unpacking.unused_data:
         raise ValueError("a part is cut short or too large")
     return content

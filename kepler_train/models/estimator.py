@@ -1,13 +1,9 @@
-"""scikit-learn estimators, kept as skops files: a list of what they consist of, read without running any of it."""
+"""scikit-learn estimators, kept as skops files: a list of what they consist of, and made anew from its numbers."""
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -15,14 +11,13 @@ from kepler_train.errors import UserError
 from kepler_train.models import graphs
 from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Watts
 from kepler_train.models.estimator_graphs import estimator_graph
+from kepler_train.models.estimator_types import make_estimator, unknown_types, without_index
+from kepler_train.models.skops_file import read_parts, reproducible
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from sklearn.svm import SVR
 
-# Beyond the estimators of scikit-learn and the arrays of numpy, which skops trusts itself: parts of estimators.
-TRUSTED = ("sklearn.metrics._dist_metrics.EuclideanDistance64", "sklearn.neighbors._kd_tree.KDTree")
-_SCHEMA = "schema.json"
 _KERNEL_ROWS = 100  # at a time, so that the kernel matrix stays in the cache
 
 
@@ -40,30 +35,23 @@ class EstimatorModel(ComponentModel):
         """Return the power (W) of every row."""
         return np.maximum(np.asarray(_raw_prediction(self.estimator, X), dtype=np.float64), 0.0)
 
-    def save(self, file: Path) -> None:
-        """Write the estimator as skops; the same estimator gives the same bytes."""
+    def content(self) -> bytes:
+        """Return the estimator as skops; the same estimator gives the same bytes. Refuse one that is not read back."""
         import skops.io
 
-        file.write_bytes(_reproducible(skops.io.dumps(self.estimator)))
+        if unknown := unknown_types(self.estimator):
+            raise UserError(f"{', '.join(sorted(unknown))} cannot be saved: docs/trainers.md names the types that can.")
+        return reproducible(skops.io.dumps(without_index(self.estimator)))
 
     @classmethod
-    def load(cls, file: Path, features: int) -> EstimatorModel:
-        """Return the estimator that `save` wrote; refuse a file with types that are not trusted, unread."""
-        import skops.io
-
+    def read(cls, content: bytes, where: object, features: int) -> EstimatorModel:
+        """Return the estimator of a file's content; refuse types that are not trusted, unread."""
         try:
-            content = _stored_only(file)
-            untrusted = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED))
-            if not untrusted:
-                model = cls(skops.io.loads(content, trusted=list(TRUSTED)))
-                model.predict(np.zeros((1, features)))
-        except UserError:
-            raise
-        except Exception as error:  # whatever a file that is cut short or made up leads to
+            model = cls(make_estimator(read_parts(content), features))
+            model.predict(np.zeros((1, features)))
+        except Exception as error:  # whatever scikit-learn says of parameters that are made up
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"{file} is not an estimator of {features} features: {reason.rstrip('.')}.") from None
-        if untrusted:
-            raise UserError(f"{file} holds {', '.join(untrusted)}, which is not trusted: it is not read.")
+            raise UserError(f"{where} is not an estimator of {features} features: {reason.rstrip('.')}.") from None
         return model
 
     def graph(self, features: int) -> ModelProto:
@@ -101,45 +89,3 @@ def _kernel_sum(svr: SVR, X: Matrix) -> Watts:
         kernel = (left @ right).astype(np.float32)
         power[start : start + _KERNEL_ROWS] = np.exp(kernel, out=kernel) @ weights
     return power + float(svr.intercept_[0])
-
-
-def _stored_only(file: Path) -> bytes:
-    """Return the content of a zip file; refuse compressed entries, which may unpack to any size."""
-    content = file.read_bytes()
-    try:
-        with ZipFile(io.BytesIO(content)) as archive:
-            if any(entry.compress_type != ZIP_STORED for entry in archive.infolist()):
-                raise UserError(f"{file} is compressed, which no estimator of ours is: it is not read.")
-    except BadZipFile:
-        raise UserError(f"{file} is not an estimator: it is cut short or something else.") from None
-    return content
-
-
-def _reproducible(content: bytes) -> bytes:
-    """Return a skops file with consecutive numbers in place of memory addresses, and without the time."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        schema = json.loads(archive.read(_SCHEMA))
-        numbers: dict[int, int] = {}
-        files: dict[str, str] = {}
-        _renumber(schema, numbers, files)
-        out = io.BytesIO()
-        with ZipFile(out, "w") as renamed:
-            for old, new in sorted(files.items(), key=lambda pair: pair[1]):
-                renamed.writestr(ZipInfo(new), archive.read(old))
-            renamed.writestr(ZipInfo(_SCHEMA), json.dumps(schema))
-    return out.getvalue()
-
-
-def _renumber(node: Any, numbers: dict[int, int], files: dict[str, str]) -> None:
-    """Number objects and their files in the order in which they appear."""
-    if isinstance(node, list):
-        for child in node:
-            _renumber(child, numbers, files)
-    elif isinstance(node, dict):
-        for key, value in node.items():
-            if key == "__id__":
-                node[key] = numbers.setdefault(value, len(numbers))
-            elif key == "file" and isinstance(value, str):
-                node[key] = files.setdefault(value, f"{len(files):04}{Path(value).suffix}")
-            else:
-                _renumber(value, numbers, files)

@@ -7,6 +7,7 @@ features that always rose together, and now do not.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -16,6 +17,8 @@ import numpy.typing as npt
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import Matrix, Vector
+from kepler_train.models.lags import MOST_FEATURES, feature_problem
+from kepler_train.models.numbers import check_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 TOLERANCE = 0.01
 # The same for the sum of a node's containers: it includes the work of the background, which training removes.
 BEYOND = 0.1
+_TINY, _HUGE = 5e-324, sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,18 @@ class Hull:
     def read(cls, content: Mapping[str, Any]) -> Self:
         """Return the hull in a model's metadata."""
         try:
-            numbers = [np.array(content[name], dtype=np.float64) for name in ("scale", "low", "high")]
-            hull = cls(list(content["features"]), *numbers)
+            features = content["features"]
+            count = len(features) if type(features) is list else 0
+            if not 0 < count <= MOST_FEATURES:
+                raise ValueError(f"it has no list of 1 to {MOST_FEATURES} features")
+            if problem := next(filter(None, map(feature_problem, features)), None):
+                raise ValueError(problem)
+            # A feature that hardly ever changed has a tiny scale, and ends far away.
+            scale = check_array(np.array(content["scale"]), (count,), _TINY, _HUGE)
+            low, high = (check_array(np.array(content[name]), (count**2,), -_HUGE, _HUGE) for name in ("low", "high"))
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"The hull of the model cannot be read: {error}.") from None
-        count = len(hull.features)
-        if [len(values) for values in numbers] != [count, count**2, count**2]:
-            raise UserError(f"The hull of the model is not one of {count} features.")
-        return hull
+        return cls(list(features), *(np.asarray(numbers, dtype=np.float64) for numbers in (scale, low, high)))
 
 
 def _projections(scaled: Matrix) -> Iterator[Matrix]:

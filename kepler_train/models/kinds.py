@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
+from typing import Any
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import ComponentModel
+from kepler_train.strict_json import shown
 
 # Names in files never change. A class is imported when a model of its kind is read.
 KINDS = {
@@ -21,10 +22,10 @@ KINDS = {
 ENSEMBLES = ("blend", "middle")
 
 
-def load_component(kind: str, file: Path, features: int) -> ComponentModel:
-    """Return the model of one component from its file."""
-    if kind not in KINDS:
-        raise UserError(f"{file} is a model of the kind {kind!r}, which this version does not know.")
+def read_component(kind: Any, content: bytes, where: object, features: int) -> ComponentModel:
+    """Return the model of one component from the content of its file."""
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise UserError(f"{where} is a model of the kind {shown(kind)}, which this version does not know.")
     module, _, name = KINDS[kind].partition(":")
-    model: ComponentModel = getattr(importlib.import_module(module), name).load(file, features)
+    model: ComponentModel = getattr(importlib.import_module(module), name).read(content, where, features)
     return model

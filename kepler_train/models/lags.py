@@ -12,11 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kepler_train.columns import NODE, TIME
+from kepler_train.strict_json import name_problem, shown
 
 if TYPE_CHECKING:  # the names of columns are asked for where pandas is not needed
     import pandas as pd
 
 MARK = "@-"
+MOST_FEATURES = 1000  # of a component
+MOST_LAGS = 100  # windows back that a model may look; ours look up to 2 back
 # Windows further apart than this many times the usual distance have a gap between them.
 _CONTIGUOUS = 1.5
 
@@ -34,6 +37,16 @@ def without_lag(name: str) -> str:
 def lags_of(names: Iterable[str]) -> int:
     """Return how many windows back these columns reach."""
     return max((int(name.partition(MARK)[2]) for name in names if MARK in name), default=0)
+
+
+def feature_problem(name: object) -> str | None:
+    """Return why something is no feature's name, of this window or an earlier one, as a part of a sentence."""
+    if problem := name_problem(name):
+        return problem
+    _, mark, lag = str(name).partition(MARK)
+    if mark and not (lag.isascii() and lag.isdigit() and 1 <= int(lag) <= MOST_LAGS):
+        return f"{shown(name)} is of no window: after {MARK} a number up to {MOST_LAGS} is expected"
+    return None
 
 
 def with_lags(frame: pd.DataFrame, features: Sequence[str], lags: int) -> pd.DataFrame:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import ComponentModel, Matrix, ModelClass, Vector, Watts
+from kepler_train.models.files import read_object
 from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, make_node
+from kepler_train.models.numbers import SMALLEST_SCALE, number, vector
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -32,23 +31,23 @@ class LinearModel(ComponentModel):
         """Return the power (W) of every row."""
         return self.bias + (X / self.scale) @ self.weight
 
-    def save(self, file: Path) -> None:
-        """Write bias, weights and scales as JSON."""
+    def content(self) -> bytes:
+        """Return bias, weights and scales as JSON."""
         content = {"bias": self.bias, "weight": self.weight.tolist(), "scale": self.scale.tolist()}
-        file.write_text(json.dumps(content, allow_nan=False, indent=1), encoding="utf-8")
+        return json.dumps(content, allow_nan=False, indent=1).encode()
 
     @classmethod
-    def load(cls, file: Path, features: int) -> LinearModel:
-        """Return the model that `save` wrote."""
+    def read(cls, content: bytes, where: object, features: int) -> LinearModel:
+        """Return the model of a file's content."""
+        entries = read_object(content, where)
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-            model = cls(float(content["bias"]), np.array(content["weight"], float), np.array(content["scale"], float))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{file} is not a linear model: {error}.") from None
-        numbers = np.concatenate([[model.bias], model.weight.ravel(), model.scale.ravel()])
-        if model.weight.shape != (features,) or model.scale.shape != (features,) or not np.isfinite(numbers).all():
-            raise UserError(f"{file} is not a linear model of {features} features.")
-        return model
+            return cls(
+                number(entries.get("bias")),
+                vector(entries.get("weight"), features),
+                vector(entries.get("scale"), features, least=SMALLEST_SCALE),
+            )
+        except ValueError as error:
+            raise UserError(f"{where} is not a linear model of {features} features: {error}.") from None
 
     def weights(self, features: list[str]) -> dict[str, Any] | None:
         """Return the component's entry in Kepler's weight file; None where a power below 0 W is possible."""

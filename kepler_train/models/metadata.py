@@ -6,9 +6,9 @@ The order of entries is that of `metadata.json`. Powers and errors are in W.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Strict
 
 from kepler_train.model_key import ModelKey
 from kepler_train.models.component import ModelClass
@@ -17,47 +17,48 @@ from kepler_train.records import Record
 SCHEMA_VERSION = 3
 # The attribution of a model whose predictions for containers add up to that for their node by construction.
 ADDITIVE = "additive"
+Number = Annotated[float, Strict()]  # a text such as "nan" is none
 
 
 class Interval(Record):
     """The interval of a component: predicted ± (constant + share · predicted), and how it was calibrated."""
 
-    level: float
-    constant: float
-    share: float
+    level: Number
+    constant: Number
+    share: Number
     rows: int = 0
     workloads: int = 0
-    mean_width: float = 0.0
-    coverage: float | None = None  # of workloads that it was not calibrated on
+    mean_width: Number = 0.0
+    coverage: Number | None = None  # of workloads that it was not calibrated on
 
 
 class WorkloadFigures(Record):
     """Errors of one component under one workload."""
 
     rows: int
-    mae: float
-    joules: float
-    joules_off: float
-    energy_error: float | None  # %
+    mae: Number
+    joules: Number
+    joules_off: Number
+    energy_error: Number | None  # %
 
 
 class ErrorFigures(Record):
     """Errors of one component under one protocol; None where there is no such figure."""
 
-    mae: float
-    rmse: float
-    p95: float
-    mape: float | None  # %
-    idle_bias: float | None
+    mae: Number
+    rmse: Number
+    p95: Number
+    mape: Number | None  # %
+    idle_bias: Number | None
     worst_workload: str
-    worst_workload_mae: float
-    energy_error: float | None  # %
-    energy_error_joules: float | None
+    worst_workload_mae: Number
+    energy_error: Number | None  # %
+    energy_error_joules: Number | None
     energy_worst_workload: str | None
-    mean_power: float
+    mean_power: Number
     rows: int
     mape_rows: int
-    mape_floor: float
+    mape_floor: Number
     workloads: dict[str, WorkloadFigures] = {}
 
 
@@ -68,14 +69,14 @@ ByProtocol = dict[str, ByComponent]
 class TrivialFigures(Record):
     """Errors of a trivial model that stand on the card beside those of the model."""
 
-    mae: float
-    mape: float | None
-    rmse: float
-    p95: float
-    idle_bias: float | None
+    mae: Number
+    mape: Number | None
+    rmse: Number
+    p95: Number
+    idle_bias: Number | None
     worst_workload: str
-    worst_workload_mae: float
-    energy_error: float | None
+    worst_workload_mae: Number
+    energy_error: Number | None
     energy_worst_workload: str | None
 
 
@@ -84,7 +85,7 @@ class HoldingOut(Record):
 
     folds: int
     gap_windows: int
-    window_seconds: float
+    window_seconds: Number
 
 
 class PreviousModel(Record):
@@ -98,7 +99,7 @@ class Parity(Record):
     """The rows on which the saved formats were compared with the trained model, and the largest difference of each."""
 
     rows: int
-    watts: dict[str, float]
+    watts: dict[str, Number]
 
 
 class Identity(Record):
@@ -139,9 +140,9 @@ class Training(Record):
     chosen: dict[str, list[str]] = {}  # trainers that `auto` chose
     left_out: dict[str, str] = {}  # trainers that failed, and why
     previous: PreviousModel | None = None
-    additivity_error: dict[str, float] | None = None
+    additivity_error: dict[str, Number] | None = None
     attribution: str = ADDITIVE
-    sharing: dict[str, dict[str, float]] = {}  # weights of features in the attribution rule
+    sharing: dict[str, dict[str, Number]] = {}  # weights of features in the attribution rule
 
     @property
     def end(self) -> datetime | None:
@@ -154,8 +155,8 @@ class ModelMetadata(Training, Identity):
 
     model_config = ConfigDict(extra="allow")
 
-    mae: float | None = None  # of the worst component in blocks of time, as mape (%)
-    mape: float | None = None
+    mae: Number | None = None  # of the worst component in blocks of time, as mape (%)
+    mape: Number | None = None
     figures: ByProtocol = {}
     trivial: dict[str, dict[str, dict[str, TrivialFigures]]] = {}  # by trivial model, protocol and component
 

@@ -7,19 +7,23 @@ the sum is never below 0 W and never falls when a feature rises. `high` limits h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kepler_train.errors import UserError
 from kepler_train.models.component import ComponentModel, Matrix, Vector, Watts
-from kepler_train.models.files import read_json, write_json
+from kepler_train.models.files import json_bytes, read_object
 from kepler_train.models.graphs import INPUT, OUTPUT, constant, graph_model, make_node
+from kepler_train.models.numbers import SMALLEST_SCALE, number, vector, whole
+from kepler_train.strict_json import shown
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+
+_STEEPEST = 10.0  # power of a ramp; ours are 0.5, 1 and 2
 
 
 class Ramp(NamedTuple):
@@ -59,24 +63,22 @@ class RampModel(ComponentModel):
             self.weight[self.weight > 0],
         )
 
-    def save(self, file: Path) -> None:
-        """Write bias, ramps, terms and weights as JSON."""
+    def content(self) -> bytes:
+        """Return bias, ramps, terms and weights as JSON."""
         content = {"bias": self.bias, "pieces": self.ramps, "terms": self.terms, "weight": self.weight.tolist()}
-        write_json(file, content)
+        return json_bytes(content)
 
     @classmethod
-    def load(cls, file: Path, features: int) -> RampModel:
-        """Return the model that `save` wrote."""
-        content = read_json(file)
+    def read(cls, content: bytes, where: object, features: int) -> RampModel:
+        """Return the model of a file's content: with no number below 0, no prediction is below 0 W."""
+        entries = read_object(content, where)
         try:
-            ramps = [Ramp(int(numbers[0]), *map(float, numbers[1:])) for numbers in content["pieces"]]
-            terms = [tuple(int(number) for number in term) for term in content["terms"]]
-            model = cls(float(content["bias"]), ramps, terms, np.array(content["weight"], dtype=np.float64))
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise UserError(f"{file} is not a sum of terms: {error}.") from None
-        if not model._is_valid(features):
-            raise UserError(f"{file} is not a sum of terms over {features} features.")
-        return model
+            ramps = [_ramp(numbers, features) for numbers in _list(entries.get("pieces"))]
+            terms = [_term(numbers, len(ramps)) for numbers in _list(entries.get("terms"))]
+            weight = vector(entries.get("weight"), len(terms), least=0)
+            return cls(number(entries.get("bias"), least=0), ramps, terms, weight)
+        except ValueError as error:
+            raise UserError(f"{where} is not a sum of terms over {features} features: {error}.") from None
 
     def graph(self, features: int) -> ModelProto:
         """Return the same formula, with a column per ramp."""
@@ -114,15 +116,32 @@ class RampModel(ComponentModel):
         ]
         return graph_model(nodes, numbers, features)
 
-    def _is_valid(self, features: int) -> bool:
-        """Return whether `predict` can use every number, and no prediction is below 0 W."""
-        numbers = np.array([self.bias, *self.weight.ravel(), *(number for ramp in self.ramps for number in ramp)])
-        return (
-            self.weight.shape == (len(self.terms),)
-            and bool(np.isfinite(numbers).all() and (numbers >= 0).all())
-            and all(ramp.column < features and ramp.scale > 0 and ramp.high >= ramp.low for ramp in self.ramps)
-            and all(len(term) in (1, 2) and min(term) >= 0 and max(term) < len(self.ramps) for term in self.terms)
-        )
+
+def _ramp(numbers: Any, features: int) -> Ramp:
+    column, low, high, scale, power = _list(numbers, 5)
+    ramp = Ramp(
+        whole(column, 0, features - 1),
+        number(low, least=0),
+        number(high, least=0),
+        number(scale, least=SMALLEST_SCALE),
+        number(power, least=0, most=_STEEPEST),
+    )
+    if ramp.high < ramp.low:
+        raise ValueError(f"a ramp ends at {ramp.high:g}, before it begins at {ramp.low:g}")
+    return ramp
+
+
+def _term(numbers: Any, ramps: int) -> tuple[int, ...]:
+    factors = tuple(whole(number, 0, ramps - 1) for number in _list(numbers))
+    if len(factors) not in (1, 2):
+        raise ValueError(f"a term has {len(factors)} ramps instead of one or two")
+    return factors
+
+
+def _list(value: Any, count: int | None = None) -> list[Any]:
+    if type(value) is not list or (count is not None and len(value) != count):
+        raise ValueError(f"{shown(value)} is not a list{'' if count is None else f' of {count}'}")
+    return value
 
 
 def ramp_values(ramps: list[Ramp], X: Matrix) -> Matrix:

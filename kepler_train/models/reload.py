@@ -20,13 +20,14 @@ import numpy as np
 
 from kepler_train.errors import KeplerTrainError
 from kepler_train.models.artifact import load_model
+from kepler_train.models.boosters import read_booster
 from kepler_train.models.component import Matrix, Vector, Watts
 from kepler_train.models.files import GRAPH, WEIGHTS, read_json
 from kepler_train.models.graphs import INPUT, OUTPUT
 from kepler_train.models.power import PowerModel
 from kepler_train.models.reload_process import NATIVE, Predictions
 from kepler_train.models.trees import TreesModel
-from kepler_train.models.weights import read_booster, watts_of_weights
+from kepler_train.models.weights import watts_of_weights
 
 if TYPE_CHECKING:
     import xgboost
@@ -58,7 +59,7 @@ def predict_formats(folder: Path, columns: Mapping[str, Vector]) -> Predictions:
     return predictions
 
 
-def _booster_reader(folder: Path, model: PowerModel) -> Callable[[bytes], xgboost.Booster]:
+def _booster_reader(folder: Path, model: PowerModel) -> Callable[[bytes, int], xgboost.Booster]:
     """Return the reader of boosters in a weight file.
 
     Bytes that are a file of the model too are loaded already: reading them again is some 3 % of the CPU time to
@@ -69,7 +70,7 @@ def _booster_reader(folder: Path, model: PowerModel) -> Callable[[bytes], xgboos
         for component, fitted in model.components.items()
         if isinstance(fitted.model, TreesModel)
     }
-    return lambda content: loaded.get(content) or read_booster(content)
+    return lambda content, features: loaded.get(content) or read_booster(content, WEIGHTS, features)
 
 
 def _add_format(predictions: Predictions, name: str, component: str, predict: Callable[[], Watts]) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from kepler_train.models.component import Vector, Watts
+from kepler_train.scratch import ScratchFolder
 
 NATIVE = "native"  # the format of the model's own files; the others are called by their files
 
@@ -33,7 +33,7 @@ class ReloadProcess:
     """`python -m kepler_train.models.reload`. It ends when its input does, so also when this process is killed."""
 
     def __init__(self) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="kepler-train-")
+        self._scratch = ScratchFolder()
         self._log = (Path(self._scratch.name) / "log").open("w+b")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kepler_train.models.reload"],  # -P: no module of the current folder

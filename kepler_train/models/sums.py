@@ -8,6 +8,9 @@ from pathlib import Path
 
 from kepler_train.errors import UserError
 from kepler_train.hashing import sha256_of
+from kepler_train.models.archive import MOST_BYTES, MOST_FILES
+from kepler_train.models.files import read_bytes
+from kepler_train.strict_json import name_problem
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")
@@ -24,6 +27,9 @@ def write_sums(folder: Path, changed: Collection[str] | None = None) -> None:
 def check_sums(folder: Path) -> set[str]:
     """Return the names of the files that are vouched for; refuse one that was changed since."""
     sums = _sums(folder)
+    files = [folder / name for name in sums]
+    if sum(file.stat().st_size for file in files if file.is_file()) > MOST_BYTES:
+        raise UserError(f"{folder} holds more than {MOST_BYTES >> 20} MB, which is no model.")
     for name, expected in sums.items():
         file = folder / name
         if file.is_symlink() or not file.is_file() or sha256_of(file) != expected:
@@ -34,11 +40,13 @@ def check_sums(folder: Path) -> set[str]:
 def _sums(folder: Path) -> dict[str, str]:
     """Return the sum of every file, by name."""
     try:
-        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
-    except (FileNotFoundError, UnicodeDecodeError):
-        raise UserError(f"{folder} is not the folder of a model: {SUMS} is missing or unreadable.") from None
+        lines = read_bytes(folder / SUMS).decode().splitlines()
+    except UnicodeDecodeError:
+        raise UserError(f"{folder} is not the folder of a model: {SUMS} is unreadable.") from None
+    if len(lines) > MOST_FILES:
+        raise UserError(f"{folder} holds {len(lines)} files, which is no model: at most {MOST_FILES} are read.")
     matches = [_LINE.fullmatch(line) for line in lines]
-    sums = {match[2]: match[1] for match in matches if match}
+    sums = {match[2]: match[1] for match in matches if match and name_problem(match[2]) is None}
     if len(sums) < len(lines):
         raise UserError(f"{folder / SUMS} is not a list of check sums, each with the name of a file beside it.")
     return sums

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 # Objectives of XGBoost whose prediction is the sum of the leaves.
-_SUMS = {"reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"}
+SUMS = {"reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def booster_graph(content: bytes, features: int) -> ModelProto:
     """Return the graph of the trees in XGBoost's JSON, whose thresholds are float32."""
     learner = json.loads(content)["learner"]
     booster, objective = learner["gradient_booster"], learner["objective"]["name"]
-    if booster["name"] != "gbtree" or objective not in _SUMS:
+    if booster["name"] != "gbtree" or objective not in SUMS:
         raise NoGraph(f"a booster {booster['name']} of the objective {objective} is no sum of trees")
     trees: list[dict[str, Any]] = booster["model"]["trees"]
     if any(tree["categories"] for tree in trees):

@@ -42,20 +42,11 @@ _CURVES: dict[str, Callable[..., Watts]] = {
 }
 
 
-def read_booster(content: bytes) -> xgboost.Booster:
-    """Return the booster of XGBoost's JSON."""
-    import xgboost
-
-    booster = xgboost.Booster({"nthread": 1})
-    booster.load_model(bytearray(content))
-    return booster
-
-
 def watts_of_weights(
     content: Mapping[str, Any],
     component: str,
     columns: Mapping[str, Watts],
-    booster_of: Callable[[bytes], xgboost.Booster] = read_booster,
+    booster_of: Callable[[bytes, int], xgboost.Booster],
 ) -> Watts:
     """Return the power (W) of every row by the rules of the readers of the file, not by the code that wrote it.
 
@@ -65,7 +56,7 @@ def watts_of_weights(
     entry = content[component]["All_Weights"]
     numerical = entry["Numerical_Variables"]
     if "XGboost_Weights" in entry:
-        booster = booster_of(base64.b64decode(entry["XGboost_Weights"], validate=True))
+        booster = booster_of(base64.b64decode(entry["XGboost_Weights"], validate=True), len(numerical))
         rows = np.column_stack([columns[feature] for feature in numerical])
         return np.maximum(np.asarray(booster.inplace_predict(rows), dtype=np.float64), 0.0)
     scaled = {feature: columns[feature] / variable["scale"] for feature, variable in numerical.items()}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import math
 import shutil
-import tempfile
 from pathlib import Path
-from typing import Any
 
 from kepler_train.errors import UserError
 from kepler_train.isolate.background import MODELS, PROFILE
@@ -14,8 +12,10 @@ from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import PROFILES, parse_profile, profile_name
 from kepler_train.model_key import Family
 from kepler_train.models import load_model
-from kepler_train.models.files import METADATA
+from kepler_train.models.artifact import read_metadata
+from kepler_train.models.metadata import ModelMetadata
 from kepler_train.publish.fetch import fetch_models
+from kepler_train.scratch import ScratchFolder
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import FileStore
 
@@ -38,26 +38,22 @@ def keep_models(spec: RunSpec, models: str, folder: Path) -> None:
     where = f"The pipeline {spec.abs_pipeline} at {models}"
     for group in spec.feature_groups:
         for source in spec.energy_sources:
-            with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
-                fetched = fetch_models(models, spec.abs_pipeline, Family(source, "AbsPower", group), Path(scratch))
+            with ScratchFolder() as scratch:
+                fetched = fetch_models(models, spec.abs_pipeline, Family(source, "AbsPower", group), scratch)
                 if fetched is None:
                     raise UserError(f"{where} does not exist: train it first, or choose another isolator.")
-                judged = {model: _metadata(model / METADATA) for model in fetched}
-                of_type = {model: data for model, data in judged.items() if data.get("node_type") == spec.node_type}
+                judged = {model: read_metadata(model) for model in fetched}
+                of_type = {model: data for model, data in judged.items() if data.node_type == spec.node_type}
                 if not of_type:
                     of = f" of node type {spec.node_type}" if judged else ""
                     raise UserError(
                         f"{where} has no AbsPower model{of} for {source} on {group}: train it first, or choose another"
                         " isolator."
                     )
-                best = min(of_type, key=lambda model: (of_type[model].get("mae", float("inf")), model.name))
+                best = min(of_type, key=lambda model: (_error(of_type[model]), model.name))
                 shutil.copytree(best, folder / group / source / best.name)
             load_model(folder / group / source / best.name)
 
 
-def _metadata(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{file} is cut short or not JSON: {error}.") from None
-    return content if isinstance(content, dict) else {}
+def _error(metadata: ModelMetadata) -> float:
+    return math.inf if metadata.mae is None else metadata.mae

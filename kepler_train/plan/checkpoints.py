@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 
 from kepler_train.model_key import Family, trainer_of
 from kepler_train.parts import models_of
 from kepler_train.publish.fetch import fetch_models
+from kepler_train.scratch import ScratchFolder
 from kepler_train.spec import RunSpec
 from kepler_train.train.checkpoints import CHECKPOINTS
 from kepler_train.train.trainer import trainer as find_trainer
@@ -23,7 +23,7 @@ def keep_checkpoints(spec: RunSpec, models: str, folder: Path) -> None:
         if find_trainer(key.trainer).continues:
             trainers.setdefault(key.family, set()).add(key.trainer)
     for family in sorted(trainers):
-        with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
-            for model in fetch_models(models, spec.continue_from, family, Path(scratch)) or ():
+        with ScratchFolder() as scratch:
+            for model in fetch_models(models, spec.continue_from, family, scratch) or ():
                 if trainer_of(model.name) in trainers[family]:
                     shutil.copytree(model, folder / CHECKPOINTS / str(family) / model.name)

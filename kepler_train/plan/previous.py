@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
-import tempfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from kepler_train.errors import KeplerTrainError
+from kepler_train.errors import KeplerTrainError, UserError
 from kepler_train.events import warn
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
+from kepler_train.export.published_table import read_table
 from kepler_train.model_key import Family, error_table, model_name
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import window_end_of
+from kepler_train.scratch import ScratchFolder
 from kepler_train.spec import RunSpec
 from kepler_train.train.previous import BEST
 from kepler_train.workspace import FileStore, open_store
@@ -54,19 +54,22 @@ def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:
     store = open_store(models)
     keys = sorted(store.sizes(home))
     for model in _wanted(spec, store, home):
-        with tempfile.TemporaryDirectory(prefix="kepler-train-") as scratch:
-            for key in (key for key in keys if key.startswith(f"{home}/{model}/")):
-                store.download(key, Path(scratch))
-            shutil.copytree(Path(scratch, home, model), folder / BEST / model)
+        files = [key for key in keys if key.startswith(f"{home}/{model}/")]
+        if not files:
+            raise UserError(f"{store.uri}/{home} lists {model} and does not have it.")
+        with ScratchFolder() as scratch:
+            for key in files:
+                store.download(key, scratch)
+            shutil.copytree(scratch / home / model, folder / BEST / model)
 
 
 def _wanted(spec: RunSpec, store: FileStore, home: str) -> Iterator[str]:
     """Yield the models to copy, from the tables of the pipeline, which are sorted by error."""
     for source in spec.energy_sources:
         for output_type in spec.output_types:
-            table = (store.read(f"{home}/{error_table(source, output_type)}") or b"").decode("utf-8")
+            file = f"{home}/{error_table(source, output_type)}"
             suffix = model_name("", spec.node_type)
-            rows = [row for row in csv.DictReader(table.splitlines()) if row["model_name"].endswith(suffix)]
+            listed = [model for model in read_table(store.read(file), file) if model.name.endswith(suffix)]
             for group in spec.feature_groups:
-                of_group = [row["model_name"] for row in rows if row["feature_group"] == group]
+                of_group = [model.name for model in listed if model.group == group]
                 yield from (f"{Family(source, output_type, group)}/{name}" for name in of_group[:1])

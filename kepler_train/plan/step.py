@@ -25,6 +25,7 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     from kepler_train.plan.background import keep_known
     from kepler_train.plan.checkpoints import keep_checkpoints
     from kepler_train.plan.previous import keep_previous
+    from kepler_train.query.credentials import credentials_for
 
     if spec.cos_provider != "none" or spec.cos_secret_name:
         raise UserError(
@@ -32,6 +33,7 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
             " leave cos_provider at none and cos_secret_name empty."
         )
     check_methods(spec)
+    credentials_for(spec.prometheus)  # a server that may not have them is refused now, not after the stress
     store = inputs.run.store
     models = spec.publish_to or f"{store.uri}/models"
     if spec.stress:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError
 from kepler_train.hashing import sha256_of
 from kepler_train.samples.schedule import SCHEDULE, parse_schedule
@@ -46,9 +46,7 @@ def _stored(run: Run, manifest: Manifest, name: str) -> Iterator[Path]:
 def read_spec_file(file: Path) -> RunSpec:
     """Read a spec from a JSON file."""
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        text = file.read_bytes()
     except OSError as error:
         raise UserError(f"The spec {file} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise UserError(f"The spec {file} is not JSON: {error}.") from None
-    return read_spec(data, str(file))
+    return read_spec(strict_json.read(text, f"The spec {file}"), str(file))

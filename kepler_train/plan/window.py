@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 
 from kepler_train.errors import UserError
 from kepler_train.samples.schedule import read_schedule
-from kepler_train.spec import RunSpec
+from kepler_train.spec import EARLIEST, LONGEST_WINDOW, RunSpec
 from kepler_train.workspace import Run
 
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
+_DAY = timedelta(days=1)
 
 
 def settle(spec: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
@@ -39,7 +40,8 @@ def plan_window(
         start, end = _asked_window(spec, now, interval)
     except OverflowError:
         raise UserError(
-            f"The window ends beyond the calendar: {spec.window_seconds:g} s is too long a window_seconds."
+            f"The window ends beyond the calendar: {spec.window_seconds:g} s is too long a window_seconds, which is at"
+            f" most {LONGEST_WINDOW / _DAY:g} days."
         ) from None
     if max(start, end) > now:
         raise UserError(
@@ -47,6 +49,16 @@ def plan_window(
         )
     if start >= end:
         raise UserError(f"The window has no length: it starts at {start:{_MINUTE}} and ends at {end:{_MINUTE}}.")
+    if end - start > LONGEST_WINDOW:
+        raise UserError(
+            f"The window from {start:{_MINUTE}} to {end:{_MINUTE}} has {(end - start) / _DAY:,.0f} days, and may have"
+            f" {LONGEST_WINDOW / _DAY:g}: choose a shorter one."
+        )
+    if start < EARLIEST:
+        raise UserError(
+            f"The window starts at {start:{_MINUTE}}, and no Prometheus has samples from before {EARLIEST:%Y-%m-%d}:"
+            " choose a later one."
+        )
     return start, end
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError
+from kepler_train.publish.existing import missing_files
 from kepler_train.publish.version import window_end_of
+from kepler_train.spec import NAME_PATTERN
 from kepler_train.workspace.s3 import S3Store
 
 LATEST = "latest.json"
@@ -20,13 +24,13 @@ class BucketTarget:
         self.uri = store.uri
 
     def add(self, exported: Path, pipeline: str, version: str) -> str:
-        """Upload every file that is not there; readers look only at versions that `latest.json` has named."""
+        """Upload every file that is not there; readers look only at versions that `latest.json` has named.
+
+        What a killed publisher has uploaded is whole, since S3 shows no part of an object, and is not sent again.
+        """
         place = f"{pipeline}/{version}"
-        sizes = self._store.sizes(place)
-        for file in sorted(path for path in exported.rglob("*") if path.is_file()):
-            key = f"{place}/{file.relative_to(exported).as_posix()}"
-            if sizes.get(key) != file.stat().st_size:  # the version is a digest of all contents
-                self._store.upload(file, key)
+        for file in missing_files(exported, self._store, place):
+            self._store.upload(file, f"{place}/{file.relative_to(exported).as_posix()}")
         return f"{self.uri}/{place}"
 
     def latest(self, pipeline: str) -> str:
@@ -50,8 +54,13 @@ class BucketTarget:
         return latest
 
     def _version_in(self, pointer: bytes | None, pipeline: str) -> str:
+        if not pointer:
+            return ""
         try:
-            return str(json.loads(pointer)["version"]) if pointer else ""
+            version = str(strict_json.parse(pointer)["version"])
         except (ValueError, TypeError, KeyError):
+            version = ""
+        if not re.fullmatch(NAME_PATTERN, version):  # others write to the bucket, and it becomes a part of paths
             where = f"{self.uri}/{pipeline}/{LATEST}"
-            raise UserError(f"{where} does not name a version: remove it and publish again.") from None
+            raise UserError(f"{where} does not name a version: remove it and publish again.")
+        return version

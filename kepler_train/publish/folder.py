@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kepler_train.errors import UserError
+from kepler_train.publish.existing import missing_files, refuse_missing
+from kepler_train.publish.readers import let_readers_in
 from kepler_train.publish.version import window_end_of
 from kepler_train.workspace.folder import FolderStore
 
@@ -26,17 +28,24 @@ class FolderTarget:
         """Copy beside the place, then rename the whole folder into it."""
         place = self._store.root / pipeline / version
         if place.is_dir():
+            self._check(exported, f"{pipeline}/{version}")
             return str(place)
         with self._store.scratch() as scratch, _writing(place.parent):
             copy = scratch / version
             shutil.copytree(exported, copy)
             place.parent.mkdir(parents=True, exist_ok=True)
+            let_readers_in(self._store.root, (place.parent, copy, *copy.rglob("*")))
             try:
                 copy.rename(place)
             except OSError:
                 if not place.is_dir():  # else another run published the very same version meanwhile
                     raise
+                self._check(exported, f"{pipeline}/{version}")
         return str(place)
+
+    def _check(self, exported: Path, place: str) -> None:
+        """Refuse a version that is there already and is another."""
+        refuse_missing(missing_files(exported, self._store, place), exported, self._store, place)
 
     def latest(self, pipeline: str) -> str:
         """Return the version that the link names."""

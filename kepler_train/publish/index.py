@@ -12,8 +12,10 @@ from collections.abc import Callable
 
 from kepler_train.events import say
 from kepler_train.export.overview import COLUMNS, read_overview
+from kepler_train.publish.readers import let_readers_in
 from kepler_train.publish.target import Target, open_target
 from kepler_train.workspace import FileStore, open_store
+from kepler_train.workspace.folder import FolderStore
 
 README, PAGES = "README.md", ".doc"
 BEGIN, END = "<!-- kepler-train: pipelines -->", "<!-- kepler-train: end of pipelines -->"
@@ -31,6 +33,9 @@ def list_pipeline(uri: str, pipeline: str) -> None:
     page = f"{PAGES}/{pipeline}.md"
     _keep(store, page, lambda before: _page(store, target, pipeline, page, before))
     _keep(store, README, lambda before: _readme(store, before))
+    if isinstance(store, FolderStore):
+        written = (store.root / name for name in (PAGES, page, README))
+        let_readers_in(store.root, (path for path in written if path.exists()))
 
 
 def _keep(store: FileStore, key: str, content: Callable[[str | None], str | None]) -> None:
@@ -76,6 +81,7 @@ def _readme(store: FileStore, before: str | None) -> str | None:
 
 
 def _row(page: str) -> str:
-    """Return the row that a page carries; empty where the page is not ours."""
+    """Return the row that a page carries; empty where the page is not ours, or its row would end the list."""
     first = page.partition("\n")[0]
-    return first.removeprefix(_PAGE).removesuffix(_PAGE_END) if first.startswith(_PAGE) else ""
+    row = first.removeprefix(_PAGE).removesuffix(_PAGE_END)
+    return row if first.startswith(_PAGE) and first.endswith(_PAGE_END) and "<!--" not in row else ""

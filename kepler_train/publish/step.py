@@ -12,10 +12,21 @@ from kepler_train.isolate.background import PROFILE, promote_profile
 from kepler_train.publish.index import list_pipeline
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import version_of
+from kepler_train.records import Record
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Figures, Inputs
 
 PUBLISHED = "published.json"
+
+
+class Publication(Record):
+    """Where a run has published which version, and the version that is the latest since then."""
+
+    target: str
+    pipeline: str
+    version: str
+    place: str
+    latest: str
 
 
 def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
@@ -42,6 +53,6 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         kept = promote_profile(profile.read_bytes(), inputs.run.store, spec.node_type)
         made = f"{kept.node}, {kept.end:%Y-%m-%d %H:%M} UTC"
         say(f"publish: the background profile of node type {spec.node_type} is of {made}")
-    content = {"target": target.uri, "pipeline": spec.pipeline, "version": version, "place": place, "latest": latest}
-    (out / PUBLISHED).write_text(json.dumps(content, indent=1), encoding="utf-8")
+    published = Publication(target=target.uri, pipeline=spec.pipeline, version=version, place=place, latest=latest)
+    (out / PUBLISHED).write_text(json.dumps(published.content(), indent=1), encoding="utf-8")
     return {"models": len(models), "version": version, "latest": latest, "place": place}

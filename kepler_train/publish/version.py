@@ -7,6 +7,9 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+# 128 bits: nobody can make other files with the same name on purpose. Versions before 0.2 have 8 digits.
+_DIGITS = 32
+
 
 def version_of(folder: Path, end: datetime) -> str:
     """Return `<window's end>-<digest of all files>`: the same for the same models, sorted by the window."""
@@ -15,7 +18,7 @@ def version_of(folder: Path, end: datetime) -> str:
         content = file.read_bytes()
         digest.update(f"{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
         digest.update(content)
-    return f"{end:%Y%m%dT%H%M%SZ}-{digest.hexdigest()[:8]}"
+    return f"{end:%Y%m%dT%H%M%SZ}-{digest.hexdigest()[:_DIGITS]}"
 
 
 def window_end_of(version: str) -> str:

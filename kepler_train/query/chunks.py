@@ -40,10 +40,12 @@ class MetricDownload:
         self.length = self._bounded(SAMPLES_PER_CHUNK * max(self.step, 1000) // max(self.series, 1))
 
     def adapt(self, samples: int, milliseconds: int) -> None:
-        """Choose the next length by the samples that a chunk held; an empty chunk changes nothing."""
+        """Choose the next length by the samples that a chunk held; without any, time is passed ever faster."""
         if samples:
             ideal = SAMPLES_PER_CHUNK * milliseconds // samples
             self.length = self._bounded(min(ideal, _GROWTH * max(milliseconds, self.length)))
+        else:
+            self.length = self._bounded(max(self.length, _GROWTH * milliseconds))
 
     def shorten(self, milliseconds: int) -> None:
         """Limit chunks to half of a length that was too long for the server."""

@@ -8,29 +8,38 @@
 | PROMETHEUS_CERT_FILE, PROMETHEUS_KEY_FILE | our own certificate and its key |
 | PROMETHEUS_HEADERS | `X-Scope-OrgID: team; Name: value`, for servers of many tenants |
 | PROMETHEUS_HEADERS_FILE | the same, a header per line |
+
+All but the authorities go only to servers that may have them: see trusted_servers.py. So do the logins of a netrc,
+although each is of a host: it would go to any port of that host, and unencrypted if the address says so.
 """
 
 from __future__ import annotations
 
 import base64
+import html
+import json
 import os
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from netrc import NetrcParseError
+from netrc import NetrcParseError, netrc
 from pathlib import Path
+from urllib.parse import quote, quote_plus, urlsplit
 
 import requests
 from requests.utils import get_netrc_auth
 
-from kepler_train.errors import UserError
+from kepler_train.errors import KeplerTrainError, UserError
+from kepler_train.query.trusted_servers import is_trusted, refusal
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e\xa0-\xff]+")
 _OUR_OWN_HEADERS = {"content-type", "content-length", "transfer-encoding"}
 _AUTHORIZATION = "Authorization"
-_SHORTEST_SECRET = 8  # what is shorter, as the name of a tenant, may be a part of any word
+# What is shorter may be a part of any word: as the name of a tenant is, and passwords that protect nothing.
+_SHORTEST_VALUE, _SHORTEST_PASSWORD = 8, 4
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,7 @@ class Credentials:
     token_file: str
     authority: str | bool
     certificate: str | tuple[str, str] | None
+    password: str = field(default="", repr=False)
 
     def authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Add the headers to a request and return it.
@@ -58,18 +68,40 @@ class Credentials:
         return bool(self.token_file) and request.headers.get(_AUTHORIZATION) != f"Bearer {_token(self.token_file)}"
 
     def without_secrets(self, text: str) -> str:
-        """Return a text of the server with the secrets replaced that it may repeat."""
-        secrets = [part for value in self.headers.values() for part in value.split()]
-        if self.token_file:
-            secrets.append(_token(self.token_file))
-        for secret in secrets:
-            if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, "***")
+        """Return a text of the server with the secrets replaced that it may repeat, in whichever form."""
+        for form in sorted((form for secret in self._secrets() for form in _forms(secret)), key=len, reverse=True):
+            text = text.replace(form, "***")
         return text
 
+    @contextmanager
+    def kept_out_of_errors(self) -> Iterator[None]:
+        """Raise the errors of a request without the secrets that the server may have made a part of them."""
+        try:
+            yield
+        except KeplerTrainError as error:
+            error.args = tuple(self.without_secrets(str(part)) for part in error.args)
+            raise
 
-def credentials_for(url: str) -> Credentials:
-    """Return the credentials that the environment holds for the server at `url`."""
+    def _secrets(self) -> Iterator[str]:
+        for value in self.headers.values():
+            yield from (part for part in (value, *value.split()) if len(part) >= _SHORTEST_VALUE)
+        token = _token(self.token_file) if self.token_file else ""
+        yield from (secret for secret in (self.password, token) if len(secret) >= _SHORTEST_PASSWORD)
+
+
+def _forms(secret: str) -> set[str]:
+    """Return how a secret looks in an answer: as it is, in an address, in JSON, in HTML, in one line."""
+    in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    return {secret, quote(secret, ""), quote_plus(secret), *in_json, html.escape(secret), " ".join(secret.split())}
+
+
+def credentials_for(url: str, *, typed: bool = False) -> Credentials:
+    """Return the credentials that the environment holds for the server at `url`.
+
+    Who `typed` the address beside them, as an option of a command, may send them there; a run may not.
+    """
+    if not typed and not is_trusted(url):
+        return _no_credentials(url)
     headers = _headers()
     token_file = os.environ.get("PROMETHEUS_TOKEN_FILE", "")
     login = _basic_from_environment()
@@ -86,7 +118,20 @@ def credentials_for(url: str) -> Credentials:
         headers[_AUTHORIZATION] = "Basic " + base64.b64encode(":".join(login).encode()).decode()
     if token_file:
         _token(token_file)  # a file that is missing is said now, not at the first request
-    return Credentials(url, headers, token_file, _authority(url), _certificate())
+    password = login[1] if login else ""
+    return Credentials(url, headers, token_file, _authority(url), _certificate(), password)
+
+
+def _no_credentials(url: str) -> Credentials:
+    """Return no credentials, for a server that may not have any; refuse it where there are some to send.
+
+    The `default` of a netrc is for every host and thus for none in particular: it is left out without a word.
+    """
+    variables = (f"PROMETHEUS_{name}" for name in ("TOKEN_FILE", "USERNAME", "HEADERS", "HEADERS_FILE", "CERT_FILE"))
+    present = [variable for variable in variables if os.environ.get(variable)]
+    if present or (present := _netrc_with(urlsplit(url).hostname or "")):
+        raise refusal(url, present)
+    return Credentials(url, {}, "", _authority(url), None)
 
 
 def _basic_from_environment() -> tuple[str, str] | None:
@@ -99,11 +144,27 @@ def _basic_from_environment() -> tuple[str, str] | None:
 
 
 def _basic_from_netrc(url: str) -> tuple[str, str] | None:
+    with _reading_netrc():
+        return get_netrc_auth(url, raise_errors=True)
+
+
+def _netrc_with(host: str) -> list[str]:
+    """Return the netrc that has a login for a host by its name, or none."""
+    files = [os.environ["NETRC"]] if os.environ.get("NETRC") else ["~/.netrc", "~/_netrc"]  # as `requests` looks
+    with _reading_netrc():
+        for file in files:
+            if Path(file).expanduser().exists():
+                return [file] if host in netrc(Path(file).expanduser()).hosts else []
+    return []
+
+
+@contextmanager
+def _reading_netrc() -> Iterator[None]:
     file = os.environ.get("NETRC") or "~/.netrc"
     if os.environ.get("NETRC"):
         _content(file, "NETRC", "password")
     try:
-        return get_netrc_auth(url, raise_errors=True)
+        yield
     except NetrcParseError as error:  # its text may quote a password
         raise UserError(f"{file} cannot be read as a netrc: line {error.lineno} is not of its form.") from None
     except OSError as error:

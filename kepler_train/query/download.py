@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -21,7 +22,8 @@ from kepler_train.query.prometheus import LARGEST_ANSWER, Prometheus
 from kepler_train.query.server_errors import TooMuchAtOnce, TooSlow
 from kepler_train.samples.decoding import Answer
 from kepler_train.samples.labels import LABEL_COLUMN, METRIC_NAME
-from kepler_train.samples.parquet import VALUE, table, writer
+from kepler_train.samples.parquet import table, writer
+from kepler_train.samples.parquet_file import VALUE
 
 PARALLEL_REQUESTS = 4
 _MS_PER_HOUR = 3600_000
@@ -29,11 +31,12 @@ _MS_PER_HOUR = 3600_000
 
 @dataclass(frozen=True)
 class ChunkRows:
-    """The rows of a chunk, its samples, and the repeated samples that were dropped."""
+    """The rows of a chunk, its samples, and those that were dropped: of a repeated time, or of one outside."""
 
     table: pa.Table
     samples: int
     doubled: int
+    outside: int
 
 
 def download(
@@ -43,7 +46,7 @@ def download(
     out.mkdir(parents=True, exist_ok=True)
     chunks = itertools.chain.from_iterable(split_window(metric, start, end) for metric in metrics)
     samples: dict[str, int] = {}
-    doubled = 0
+    doubled = outside = 0
     with progress("query", len(metrics) * (end - start) / _MS_PER_HOUR, "hours of metrics") as shown:
         rows_of_chunks = _in_order(server, chunks, pool)
         for metric, of_metric in itertools.groupby(rows_of_chunks, lambda pair: pair[0].download.metric):
@@ -54,10 +57,12 @@ def download(
                         parquet = parquet or file.enter_context(writer(out, chunk.download.columns))
                         parquet.write_table(rows.table)
                         samples[metric] = samples.get(metric, 0) + rows.samples
-                    doubled += rows.doubled
+                    doubled, outside = doubled + rows.doubled, outside + rows.outside
                     shown.advance(chunk.length / _MS_PER_HOUR, f"{sum(samples.values()):,} samples")
     if doubled:
         warn(f"query: {doubled:,} samples had the time of another one of their series and were dropped.")
+    if outside:
+        warn(f"query: {outside:,} samples lay outside the time that was asked for and were left out.")
     return samples
 
 
@@ -94,7 +99,15 @@ def _chunk_rows(server: Prometheus, chunk: Chunk) -> ChunkRows | tuple[Chunk, Ch
     _check_labels(server, chunk.download, answer)
     rows = table(answer.series, chunk.download.columns, chunk.after / 1000, chunk.until / 1000)
     samples = pc.sum(pc.list_value_length(rows.column(VALUE))).as_py() or 0
-    return ChunkRows(rows, samples, sum(series.doubled for series in answer.series))
+    doubled = sum(series.doubled for series in answer.series)
+    return ChunkRows(rows, samples, doubled, _outside(chunk, answer))
+
+
+def _outside(chunk: Chunk, answer: Answer) -> int:
+    """Count the samples that nobody asked for; one millisecond before the chunk is asked for too."""
+    edges = chunk.after - 1, chunk.until + 1
+    inside = sum(int(np.diff(series.times.searchsorted(edges))[0]) for series in answer.series)
+    return sum(len(series.times) for series in answer.series) - inside
 
 
 def _request(server: Prometheus, chunk: Chunk, most: int) -> Answer:

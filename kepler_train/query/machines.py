@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ Row = tuple[Labels, float]
 # What Kepler tells of a machine, without its prefix.
 _KEPLER = ("node_cpu_info", "build_info", "exporter_build_info")
 _UNAME = "node_uname_info"
+_LONGEST = 500  # characters of a processor's name or a version
 _EXPORTER = (
     _UNAME,
     "node_cpu_info",
@@ -119,7 +121,7 @@ class _NodeMetrics:
     def _label(self, *candidates: tuple[str, str]) -> str:
         """Return the first value that is not empty of (metric, label)."""
         values = (labels.get(label, "") for metric, label in candidates for labels, _ in self.rows.get(metric, []))
-        return next(filter(None, values), "")
+        return next(filter(None, values), "")[:_LONGEST]
 
     def _count(self, *candidates: tuple[str, ...]) -> int | None:
         """Count the combinations of values of (metric, label, …), of the first candidate that has any."""
@@ -130,7 +132,7 @@ class _NodeMetrics:
         return None
 
     def _highest(self, metric: str) -> float | None:
-        return max((value for _, value in self.rows.get(metric, []) if value > 0), default=None)
+        return max((value for _, value in self.rows.get(metric, []) if 0 < value < math.inf), default=None)
 
     def _clock(self, model: str) -> float | None:
         """Return the clock (MHz) that the hardware allows, else its set limit, else that of the model name.
@@ -141,9 +143,12 @@ class _NodeMetrics:
         return allowed / 1e6 if allowed else clock_of(model)
 
 
-def exported_machines(spec: RunSpec) -> dict[str, MachineSpec]:
-    """Return the machine of each node of a run as its exporters describe it at the end of the window."""
-    machines = machines_at(Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
+def exported_machines(spec: RunSpec, server: Prometheus | None = None) -> dict[str, MachineSpec]:
+    """Return the machine of each node of a run as its exporters describe it at the end of the window.
+
+    Without a `server` that of the spec is asked, as a run asks it.
+    """
+    machines = machines_at(server or Prometheus(spec.prometheus), spec.window[1].timestamp(), spec.metric_prefix)
     return {node: machine for node, machine in machines.items() if not spec.nodes or node in spec.nodes}
 
 

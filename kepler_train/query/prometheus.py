@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 
-from kepler_train.errors import DataError, KeplerTrainError, UserError
+from kepler_train.errors import DataError, UserError
 from kepler_train.events import warn
 from kepler_train.query.credentials import credentials_for
 from kepler_train.query.retry import Busy, attempts
 from kepler_train.query.server_errors import TooMuchAtOnce, TooSlow, error_of_answer, no_answer, truncated_answer
-from kepler_train.samples.decoding import Answer, decode_answer
+from kepler_train.samples import strict_json
+from kepler_train.samples.decoding import Answer, decode_answer, labels_of, number_of
 from kepler_train.samples.labels import Labels
 
 T = TypeVar("T")
@@ -47,13 +48,17 @@ class Traffic:
 
 
 class Prometheus:
-    """A server that speaks the Prometheus HTTP API: Prometheus, Thanos, Mimir, VictoriaMetrics."""
+    """A server that speaks the Prometheus HTTP API: Prometheus, Thanos, Mimir, VictoriaMetrics.
 
-    def __init__(self, url: str) -> None:
+    It gets the credentials of the environment if the installation trusts it, or if its address was `typed` as an
+    option of a command.
+    """
+
+    def __init__(self, url: str, *, typed: bool = False) -> None:
         self.url = url.rstrip("/")
         self.traffic = Traffic()
-        self._credentials = credentials_for(self.url)
-        self._session = requests.Session()
+        self._credentials = credentials_for(self.url, typed=typed)
+        self._session = _Session()
         if _is_this_machine(self.url):
             # Packing costs more time than it saves where nothing leaves the machine.
             self._session.headers["Accept-Encoding"] = "identity"
@@ -64,16 +69,18 @@ class Prometheus:
     def series(self, selector: str, start: float, end: float) -> list[Labels]:
         """Return the labels of every series of `selector` with samples in the window (Unix s)."""
         series = self._data("series", {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"})
-        if not isinstance(series, list) or not all(isinstance(labels, dict) for labels in series):
+        if not isinstance(series, list):
             raise UserError(f"{self.url} answered something else than series: is it the address of Prometheus?")
-        return series
+        with self._understood():
+            return list(map(labels_of, series))
 
     def instant(self, query: str, time: float) -> list[tuple[Labels, float]]:
         """Return labels and value of everything that `query` answers at `time` (Unix s)."""
         data = self._data("query", {"query": query, "time": f"{time:.3f}"})
         try:
-            return [(dict(entry["metric"]), float(entry["value"][1])) for entry in data["result"]]
-        except (KeyError, IndexError, TypeError, ValueError):
+            with self._understood():
+                return [(labels_of(entry["metric"]), number_of(entry["value"][1])) for entry in data["result"]]
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
             raise UserError(
                 f"{self.url} answered something else than values: is it the address of Prometheus?"
             ) from None
@@ -93,21 +100,28 @@ class Prometheus:
         return self._samples("query_range", {"query": selector, **window}, most)
 
     def _samples(self, path: str, parameters: Mapping[str, str], most: int) -> Answer:
-        try:
+        with self._understood():
             answer = self._call(path, parameters, decode_answer, most)
-        except DataError as error:
-            raise DataError(f"Prometheus at {self.url} cannot be understood. {error}") from None
         self._pass_on(answer.warnings)
         return answer
 
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """Name the server in the sentence about an answer that is not one of Prometheus."""
+        try:
+            yield
+        except DataError as error:
+            raise DataError(f"Prometheus at {self.url} cannot be understood. {error}") from None
+
     def _data(self, path: str, parameters: Mapping[str, str]) -> Any:
-        content = self._call(path, parameters, json.loads, LARGEST_ANSWER)
+        with self._understood():
+            content = self._call(path, parameters, strict_json.loads, LARGEST_ANSWER)
         self._pass_on(content.get("warnings"))
         return content.get("data")
 
     def _pass_on(self, warnings: Any) -> None:
         """Print each warning of the server once, not with each of a thousand answers."""
-        for warning in map(str, warnings if isinstance(warnings, list) else []):
+        for warning in map(self._credentials.without_secrets, map(str, warnings if isinstance(warnings, list) else [])):
             if warning not in self._warned:
                 self._warned.add(warning)
                 warn(f"Prometheus at {self.url} warns: {warning}")
@@ -116,7 +130,8 @@ class Prometheus:
         for attempt in attempts():
             with attempt:
                 self.traffic.add(requests=1, retries=attempt.retry_state.attempt_number > 1)
-                return self._once(path, parameters, read, most)
+                with self._credentials.kept_out_of_errors():
+                    return self._once(path, parameters, read, most)
         raise AssertionError("unreachable: the last attempt raises")
 
     def _once(self, path: str, parameters: Mapping[str, str], read: Callable[[bytes], T], most: int) -> T:
@@ -159,19 +174,25 @@ class Prometheus:
     def _read(self, answer: requests.Response, body: bytes, read: Callable[[bytes], T]) -> T:
         is_json = "json" in answer.headers.get("Content-Type", "") or body.startswith(b"{")
         if answer.status_code != requests.codes.ok or not is_json:
-            raise self._without_secrets(error_of_answer(self.url, answer, body))
+            raise error_of_answer(self.url, answer, body, self._credentials.without_secrets)
         try:
             if not body.startswith(_SUCCESS):
-                content = json.loads(body)
+                content = strict_json.loads(body)
                 if not isinstance(content, dict) or content.get("status") != "success":
-                    raise self._without_secrets(error_of_answer(self.url, answer, body))
+                    raise error_of_answer(self.url, answer, body, self._credentials.without_secrets)
             return read(body)
         except ValueError:  # as Truncated is
             raise truncated_answer(self.url) from None
 
-    def _without_secrets(self, error: KeplerTrainError) -> KeplerTrainError:
-        error.args = tuple(self._credentials.without_secrets(str(part)) for part in error.args)
-        return error
+
+class _Session(requests.Session):
+    """A session that follows no redirect: a token would go to an address that nobody named.
+
+    Even where redirects are not allowed, `requests` reads the whole answer and works out where it leads.
+    """
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """Return no target, whatever the answer says."""
 
 
 def _is_this_machine(url: str) -> bool:

@@ -16,13 +16,15 @@ from kepler_train.spec import RunSpec
 from kepler_train.workspace import Figures
 
 
-def query_samples(spec: RunSpec, out: Path, step: float = 0, *, metered: bool = True) -> Figures:
+def query_samples(
+    spec: RunSpec, out: Path, step: float = 0, *, metered: bool = True, server: Prometheus | None = None
+) -> Figures:
     """Write every metric that the spec needs, once for all groups and sources; return what was downloaded.
 
     The samples are raw, or resampled every `step` seconds. To learn from, machines must be `metered`; to estimate the
-    power of, they need not.
+    power of, they need not. Without a `server` that of the spec is asked, as a run asks it.
     """
-    server = Prometheus(spec.prometheus)
+    server = server or Prometheus(spec.prometheus)
     start, end = (moment.timestamp() for moment in spec.window)
     dialect = find_dialect(spec, server, metered=metered)
     required = required_metrics(spec, dialect)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -13,8 +12,10 @@ from urllib.parse import urlsplit
 
 import requests
 
+from kepler_train import strict_json
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.query.retry import LONGEST_REQUESTED_PAUSE, Busy
+from kepler_train.strict_json import shown
 
 # How Prometheus, Thanos, Mimir or Cortex, VictoriaMetrics and gRPC below them say that a query is too large.
 _TOO_LARGE = re.compile(
@@ -28,6 +29,8 @@ _TOO_LARGE = re.compile(
 )
 _TOO_SLOW = re.compile(r"timed? ?out|deadline exceeded|maxQueryDuration", re.IGNORECASE)
 _NO_TENANT = re.compile(r"no org id|org ?id (header )?is (missing|required)|tenant.*(missing|required)", re.IGNORECASE)
+_LONGEST_PAGE = 1 << 16  # bytes of a page in which its reason is looked for
+_MOST_SHOWN = 300  # characters
 _HUNG_UP = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
 
 
@@ -41,9 +44,11 @@ class TooSlow(TryAgain):
     """An answer that did not come in time; half the time span may have one."""
 
 
-def error_of_answer(url: str, answer: requests.Response, body: bytes) -> KeplerTrainError:
-    """Return the error that an answer without data stands for."""
-    status, explanation = answer.status_code, _explanation(answer, body)
+def error_of_answer(
+    url: str, answer: requests.Response, body: bytes, without_secrets: Callable[[str], str]
+) -> KeplerTrainError:
+    """Return the error that an answer without data stands for; it may repeat our secrets."""
+    status, explanation = answer.status_code, _explanation(answer, body, without_secrets)
     if answer.is_redirect:
         return _moved(url, answer)
     if status in (400, 401, 403) and _NO_TENANT.search(explanation):
@@ -71,13 +76,20 @@ def error_of_answer(url: str, answer: requests.Response, body: bytes) -> KeplerT
 
 def _moved(url: str, answer: requests.Response) -> UserError:
     """Return the error for a redirect, which is not followed: a token would go to an address that nobody named."""
-    request, target = urlsplit(str(answer.url)), urlsplit(answer.headers["Location"])
+    location = answer.headers["Location"]
+    try:
+        request, target = urlsplit(str(answer.url)), urlsplit(location)
+    except ValueError:
+        return UserError(
+            f"{url} sends requests on to {shown(location)}, which is no address: is it the address of Prometheus?"
+        )
     scheme, host = target.scheme or request.scheme, target.netloc.rpartition("@")[2] or request.netloc
     base, api, _ = target.path.partition("/api/v1/")
+    place = _brief(f"{scheme}://{host}{base}")
     if api:
-        return UserError(f"Prometheus at {url} has moved to {scheme}://{host}{base}: give that address.")
+        return UserError(f"Prometheus at {url} has moved to {place}: give that address.")
     return UserError(
-        f"{url} sends requests on to {scheme}://{host}{target.path}, which is not Prometheus' API: if that is a login,"
+        f"{url} sends requests on to {place}, which is not Prometheus' API: if that is a login,"
         " set PROMETHEUS_TOKEN_FILE, or PROMETHEUS_USERNAME and PROMETHEUS_PASSWORD."
     )
 
@@ -175,14 +187,20 @@ def _reason(error: requests.ConnectionError) -> str:
     return text
 
 
-def _explanation(answer: requests.Response, body: bytes) -> str:
+def _explanation(answer: requests.Response, body: bytes, without_secrets: Callable[[str], str]) -> str:
     """Return the reason that the server gives, without its final stop."""
     text = ""
     if "json" in answer.headers.get("Content-Type", ""):
         try:
-            content = json.loads(body)
+            content = strict_json.parse(body)
             text = str(content.get("error") or "") if isinstance(content, dict) else ""
-        except ValueError:
+        except strict_json.NotStrict:
             text = ""
-    text = text or body[:1000].decode("utf-8", "replace")
-    return " ".join(text.split())[:300].rstrip(".") or "an empty page"
+    # Secrets go first: of one that is cut in two, a part would stay.
+    text = without_secrets(text or body[:_LONGEST_PAGE].decode("utf-8", "replace"))
+    return _brief(" ".join(text.split())).rstrip(".") or "an empty page"
+
+
+def _brief(text: str) -> str:
+    """Return as much of a server's text as a sentence can hold."""
+    return text[:_MOST_SHOWN]

@@ -40,7 +40,12 @@ STEPS = {
             parts=model_parts,
         ),
         Step("evaluate", "kepler_train.evaluate.step:evaluate", needs=("plan",), gathers=("train",)),
-        Step("export", "kepler_train.export.step:export", needs=("plan", "isolate", "evaluate"), gathers=("train",)),
+        Step(
+            "export",
+            "kepler_train.export.step:export",
+            needs=("plan", "validate", "isolate", "evaluate"),
+            gathers=("train",),
+        ),
         Step("publish", "kepler_train.publish.step:publish", needs=("plan", "export")),
     )
 }

@@ -7,13 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from kepler_train.columns import NODE
+from kepler_train.columns import NODE, TIME, WORKLOAD
 from kepler_train.errors import DataError, UserError
-from kepler_train.extract.feature_groups import columns_of_group
+from kepler_train.extract.feature_groups import columns_of_group, group_columns
 from kepler_train.extract.frame_files import CONTAINERS_FILE, NODE_FILE
 from kepler_train.extract.frame_metadata import read_frame_metadata
-from kepler_train.extract.training_table import training_table, with_node_power
-from kepler_train.isolate.isolation import attributed_file
+from kepler_train.extract.table_parts import TableInParts
+from kepler_train.extract.training_table import in_parts, training_table
+from kepler_train.isolate.isolation import attributed_file, isolated_node_file
+from kepler_train.isolate.ordered_rows import OrderedRows
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.isolate.profile import BackgroundProfile
 from kepler_train.isolate.profiling import IDLE_SECONDS, profiles_of
@@ -38,39 +40,35 @@ def extracted(
 
 def node_rows(run: TemporaryRun) -> pd.DataFrame:
     """Return the extracted rows of nodes."""
-    return _rows(run, NODE_FILE)
+    files = files_of(run.folder("extract"), NODE_FILE)
+    return pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
 
 
-def container_rows(run: TemporaryRun) -> pd.DataFrame:
-    """Return the extracted rows of containers."""
-    return _rows(run, CONTAINERS_FILE)
-
-
-def _rows(run: TemporaryRun, name: str) -> pd.DataFrame:
-    return pd.concat([pd.read_parquet(file) for file in files_of(run.folder("extract"), name)], ignore_index=True)
-
-
-def extracted_table(run: TemporaryRun) -> pd.DataFrame:
+def extracted_table(run: TemporaryRun) -> TableInParts:
     """Return rows of nodes for AbsPower; for DynPower those of containers, with the power of their whole node."""
-    rows = node_rows(run)
-    if run.spec.output_types == ["DynPower"]:
-        rows = with_node_power(container_rows(run), rows)
-    return _of_group(rows, run.spec)
+    spec, node = run.spec, node_rows(run)
+    if spec.output_types == ["DynPower"]:
+        files = files_of(run.folder("extract"), CONTAINERS_FILE)
+        return _table_of_group(OrderedRows(files, node, run.folder_of_its_own("ordered")), spec)
+    features = columns_of_group(node, spec.feature_groups[0], spec.thirdparty_metrics)
+    return in_parts(training_table(node, features, spec.energy_sources[0]))
 
 
-def isolated_table(run: TemporaryRun, features: list[str] | None = None) -> pd.DataFrame:
+def isolated_table(run: TemporaryRun, features: list[str] | None = None) -> TableInParts:
     """Return rows of containers with their share of the node's dynamic power.
 
     Their features are those of the feature group, unless they are named.
     """
-    rows = pd.read_parquet(run.folder("isolate") / attributed_file(run.spec.feature_groups[0]))
-    return training_table(rows, features, run.spec.energy_sources[0]) if features else _of_group(rows, run.spec)
+    isolated, group = run.folder("isolate"), run.spec.feature_groups[0]
+    node = pd.read_parquet(isolated / isolated_node_file(group), columns=[TIME, NODE, WORKLOAD])
+    rows = OrderedRows([isolated / attributed_file(group)], node, run.folder_of_its_own("ordered"))
+    return rows.table(features, run.spec.energy_sources[0]) if features else _table_of_group(rows, run.spec)
 
 
-def _of_group(rows: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
+def _table_of_group(rows: OrderedRows, spec: RunSpec) -> TableInParts:
     """Return the rows with the columns of the one feature group and the one source of the spec."""
-    features = columns_of_group(rows, spec.feature_groups[0], spec.thirdparty_metrics)
-    return training_table(rows, features, spec.energy_sources[0])
+    features = group_columns(rows.complete, spec.feature_groups[0], spec.thirdparty_metrics)
+    return rows.table(features, spec.energy_sources[0])
 
 
 def about_table(run: TemporaryRun) -> dict[str, Any]:
@@ -82,14 +80,14 @@ def about_table(run: TemporaryRun) -> dict[str, Any]:
     return about
 
 
-def rows_of_one_node(run: TemporaryRun, nodes: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return rows of the one node that has data, or is named, and of its containers."""
-    node, containers = node_rows(run), container_rows(run)
+def rows_of_one_node(run: TemporaryRun, nodes: list[str]) -> tuple[pd.DataFrame, list[Path]]:
+    """Return rows of the one node that has data, or is named, and the files with those of its containers."""
+    node = node_rows(run)
     names = sorted(set(node[NODE]) & set(nodes) if nodes else set(node[NODE]))
     if len(names) != 1:
         present = ", ".join(sorted(node[NODE].unique()))
         raise UserError(f"One machine is profiled at a time, and the data hold {present}: name one with --nodes.")
-    return node[node[NODE] == names[0]], containers[containers[NODE] == names[0]]
+    return node[node[NODE] == names[0]], files_of(run.folder("extract"), CONTAINERS_FILE)
 
 
 def idle_profiles(run: TemporaryRun) -> dict[str, BackgroundProfile]:

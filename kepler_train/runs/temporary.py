@@ -60,12 +60,18 @@ class TemporaryRun:
     """
 
     def __init__(self, scratch: Path, spec: RunSpec, title: str = "") -> None:
-        self.spec = spec
+        self.spec, self._scratch = spec, scratch
         self._run = _TitledRun(FolderStore(scratch / "workspace", private=True), spec.pipeline, "temporary", title)
 
     def folder(self, step: str) -> Path:
         """Return the folder of a step's result; a step in parts has a folder for each in it."""
         return Path(self._run.store.uri, self._run.folder(step))
+
+    def folder_of_its_own(self, name: str) -> Path:
+        """Return a folder for files that are no result of a step; it ends with the run."""
+        folder = self._scratch / name
+        folder.mkdir()
+        return folder
 
     def give(self, step: str, write: Write) -> None:
         """Let `write` make the result of a step, whole, as its first part."""

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError
 from kepler_train.machine.spec import MachineSpec
-from kepler_train.samples.schedule import Schedule, parse_schedule
+from kepler_train.samples.schedule import Schedule, schedule_in
 
 _START, _END = "startTimeUTC", "endTimeUTC"
 
@@ -25,12 +26,12 @@ def read_benchmark(file: Path) -> tuple[datetime, datetime]:
             raise UserError(f"{file} has no phases, so it says nothing of a window.")
         return schedule.span()
     try:
-        start, end = (datetime.fromisoformat(content[name]) for name in (_START, _END))
-    except (ValueError, TypeError, KeyError):
+        start, end = (_utc(datetime.fromisoformat(content[name])) for name in (_START, _END))
+    except (ValueError, TypeError, KeyError, OverflowError):
         raise UserError(
             f"{file} is not a benchmark: it needs startTimeUTC and endTimeUTC, or the phases of a stress run."
         ) from None
-    return _utc(start), _utc(end)
+    return start, end
 
 
 def stressed_machine(file: Path) -> MachineSpec | None:
@@ -56,17 +57,16 @@ def write_benchmark(file: Path, start: datetime, end: datetime) -> None:
 
 def _content(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        text = file.read_bytes()
     except OSError as error:
         raise UserError(f"The benchmark {file} cannot be read: {error.strerror}.") from None
-    except ValueError:
-        raise UserError(f"The benchmark {file} is cut short or not JSON.") from None
+    return strict_json.read(text, f"The benchmark {file}")
 
 
 def _schedule(content: Any, file: Path) -> Schedule | None:
     if not isinstance(content, dict) or "phases" not in content:
         return None
-    return parse_schedule(json.dumps(content).encode(), file)
+    return schedule_in(content, file)
 
 
 def _utc(moment: datetime) -> datetime:

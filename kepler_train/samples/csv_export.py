@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from kepler_train.samples.labels import LABEL_COLUMN
-from kepler_train.samples.parquet import TIME, VALUE, metrics_in
+from kepler_train.samples.parquet import metrics_in
+from kepler_train.samples.parquet_file import TIME, VALUE
 
 TIMESTAMP = "timestamp"
 

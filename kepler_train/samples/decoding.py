@@ -18,11 +18,23 @@ from kepler_train.samples.labels import METRIC_NAME, Labels
 from kepler_train.samples.sample_text import Form, form_of, parse, spans
 from kepler_train.samples.strict_json import Truncated
 
-__all__ = ["Answer", "Cut", "DecodedSeries", "Truncated", "decode_answer", "decode_series", "in_order", "parts_of"]
+__all__ = [
+    "Answer",
+    "Cut",
+    "DecodedSeries",
+    "Truncated",
+    "decode_answer",
+    "decode_series",
+    "in_order",
+    "labels_of",
+    "number_of",
+    "parts_of",
+]
 
 
 # The years that a calendar has, 0001 to 9999 (Unix s); what lies outside is no time of a scrape.
-_EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
+EARLIEST, LATEST = -62_135_596_800, 253_402_300_799
+_LONGEST_NAME = 200  # characters of a metric's name in a sentence
 # Text that is parsed at once (bytes): enough to make the call cheap, little beside the answer itself.
 _PART = 2_000_000
 
@@ -107,17 +119,25 @@ def _sentences(content: dict[str, Any], key: str) -> list[str]:
 
 def parts_of(series: Any) -> tuple[Labels, list[Any] | Cut]:
     """Return labels and samples of one series of an answer; a series of native histograms has no samples."""
-    labels = series.get("metric") if isinstance(series, dict) else None
-    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
-        raise DataError("A series has no labels.")
-    try:
-        "".join(itertools.chain(*labels.items())).encode()
-    except UnicodeEncodeError:
-        raise _unreadable(labels, "its labels are not Unicode text") from None
+    labels = labels_of(series.get("metric") if isinstance(series, dict) else None)
     samples = series.get("values", [] if "histograms" in series else None)
     if not isinstance(samples, list | Cut):
         raise _unreadable(labels, "'values' is not a list" if "values" in series else "'values' is missing")
     return labels, samples
+
+
+def labels_of(content: Any) -> Labels:
+    """Return the labels of a series; refuse what is none, or no text that a file can hold."""
+    if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
+        raise DataError("A series has no labels.")
+    text = "".join(itertools.chain(*content.items()))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _unreadable(content, "its labels are not Unicode text") from None
+    if "\0" in text:
+        raise _unreadable(content, "its labels have a NUL character")
+    return content
 
 
 def decode_series(series: Iterable[tuple[Labels, list[Any] | bytes]], form: Form | None) -> Iterator[DecodedSeries]:
@@ -155,14 +175,15 @@ def _pairs(labels: Labels, text: bytes) -> Any:
 def _numbers(labels: Labels, pairs: list[Any]) -> tuple[Floats, Floats]:
     """Return times (Unix s) and values of pairs, converted one by one."""
     try:
-        times = [_number(time, int | float) for time, _ in pairs]
-        values = [_number(value, str | int | float) for _, value in pairs]
+        times = [number_of(time, int | float) for time, _ in pairs]
+        values = [number_of(value) for _, value in pairs]
     except (TypeError, ValueError, OverflowError) as error:
         raise _unreadable(labels, str(error)) from None
     return np.array(times, dtype=np.float64), np.array(values, dtype=np.float64)
 
 
-def _number(value: Any, kind: Any) -> float:
+def number_of(value: Any, kind: Any = str | int | float) -> float:
+    """Return the number that a value of an answer is; raise TypeError, ValueError or OverflowError for another."""
     # Python takes True for 1 and "1_0" for 10.
     if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, str) and "_" in value):
         raise TypeError(f"{reprlib.repr(value)} is not a number")
@@ -174,7 +195,7 @@ def _stamps(labels: Labels, times: Floats) -> npt.NDArray[np.int64]:
 
     Prometheus prints ms as a decimal fraction, so rounding gives the scrape's own stamp back.
     """
-    if len(times) and not (times.min() >= _EARLIEST and times.max() <= _LATEST):
+    if len(times) and not (times.min() >= EARLIEST and times.max() <= LATEST):
         raise _unreadable(labels, "a time is not within the years 1 to 9999")
     return np.rint(times * 1000).astype(np.int64)
 
@@ -196,7 +217,7 @@ def in_order(
 
 
 def _name(labels: Labels) -> str:
-    return labels.get(METRIC_NAME, "a metric without a name")
+    return labels[METRIC_NAME][:_LONGEST_NAME] if METRIC_NAME in labels else "a metric without a name"
 
 
 def _unreadable(labels: Labels, reason: str) -> DataError:

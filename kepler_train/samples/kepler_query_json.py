@@ -9,7 +9,6 @@ import gzip
 import json
 import re
 import shutil
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,13 +18,14 @@ from typing import BinaryIO, TextIO
 import numpy as np
 
 from kepler_train.catalog import catalog
+from kepler_train.catalog.model import METRIC_PATTERN
 from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.samples.kepler_query_reader import KeplerQueryReader
 from kepler_train.samples.labels import METRIC_NAME
 from kepler_train.samples.parquet import Series, label_table, metrics_in, schema, series_in_parts, table, writer
+from kepler_train.scratch import unnamed_file
+from kepler_train.strict_json import shown
 
-# What a metric may be called, and so what a file may be called: never a path.
-_METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,200}")
 _GZIP = b"\x1f\x8b"
 _NO_NUMBERS = {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}
 _LEAST_PLAIN, _LEAST_LARGE = 1e-6, 1e21  # what lies outside is written with an exponent
@@ -50,8 +50,8 @@ def import_json(file: Path, out: Path) -> None:
 
 def _import(content: KeplerQueryReader, out: Path) -> None:
     for metric, series in content.metrics():
-        if not _METRIC.fullmatch(metric):
-            raise UserError(f"{metric!r} is not the name of a metric.")
+        if not re.fullmatch(METRIC_PATTERN, metric):  # it names a file: never a path
+            raise UserError(f"{shown(metric)} is not the name of a metric.")
         columns = schema(metric, {name for labels, _ in series for name in labels} - {METRIC_NAME})
         parts = (table(part, columns) for part in content.decoded(series))
         filled = (rows for rows in parts if len(rows))
@@ -74,7 +74,7 @@ def _names_containers(metric: str) -> bool:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[BinaryIO]:
-    with file.open("rb") as source, tempfile.TemporaryFile() as unpacked:
+    with file.open("rb") as source, unnamed_file() as unpacked:
         if source.read(len(_GZIP)) != _GZIP:
             yield source
             return

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_train.errors import DataError, UserError
+from kepler_train.errors import DataError
 from kepler_train.samples.arrow import TIMES, are_valid, as_numpy, coded_words, from_memory
 from kepler_train.samples.decoding import DecodedSeries, in_order
 from kepler_train.samples.labels import LABEL_COLUMN, Labels
+from kepler_train.samples.parquet_file import DOUBLED, TIME, VALUE, is_label, opened, read_group, samples_in
 
-TIME, VALUE, DOUBLED = "time", "value", "doubled"
 # A step of up to this many scrape intervals ends in a late scrape; a longer one is a gap, since one is missing.
 LATE = 1.75
 
@@ -43,7 +43,7 @@ def writer(folder: Path, columns: pa.Schema) -> pq.ParquetWriter:
         folder / f"{metric}.parquet",
         columns,
         compression="zstd",
-        use_dictionary=[name for name in columns.names if _is_label(name)],
+        use_dictionary=[name for name in columns.names if is_label(name)],
         column_encoding={f"{TIME}.list.element": "DELTA_BINARY_PACKED", f"{VALUE}.list.element": "BYTE_STREAM_SPLIT"},
     )
 
@@ -64,7 +64,7 @@ def _rows(rows: Sequence[tuple[DecodedSeries, int, int]], columns: pa.Schema) ->
     arrays = [
         coded_words([series.labels.get(name.removeprefix(LABEL_COLUMN)) for series, _, _ in rows])
         for name in columns.names
-        if _is_label(name)
+        if is_label(name)
     ]
     arrays.append(pa.ListArray.from_arrays(offsets, from_memory(columns.field(TIME).type.value_type, times)))
     arrays.append(pa.ListArray.from_arrays(offsets, from_memory(pa.float64(), values)))
@@ -104,10 +104,10 @@ class MetricFile:
         self.labels: list[dict[str, str]] = []
         self._numbers: list[npt.NDArray[np.int64]] = []
         if self._path.exists():
-            with _opened(self._path) as file:
+            with opened(self._path) as file:
                 numbers, self.labels = _series_of_rows(_labels(file))
                 groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-            self.samples = sum(map(_samples_in, groups))
+            self.samples = sum(map(samples_in, groups))
             self._numbers = np.split(numbers, np.cumsum([group.num_rows for group in groups])[:-1])
 
     def read(self, numbers: Sequence[int]) -> list[Series]:
@@ -117,15 +117,27 @@ class MetricFile:
         rank = np.full(len(self.labels), -1)
         rank[numbers] = np.arange(len(numbers))
         taken = [rank[rows_of_group] >= 0 for rows_of_group in self._numbers]
-        with _opened(self._path) as file:
+        with opened(self._path) as file:
             rows = [
                 part if mask.all() else part.take(from_memory(pa.int64(), np.flatnonzero(mask)))
-                for part, mask in ((_samples(file, n), mask) for n, mask in enumerate(taken) if mask.any())
+                for part, mask in ((self._group(file, n), mask) for n, mask in enumerate(taken) if mask.any())
             ]
         ranks = np.concatenate(
             [rank[rows_of_group[mask]] for rows_of_group, mask in zip(self._numbers, taken, strict=True)]
         )
         return list(_series(pa.concat_tables(rows), ranks, [self.labels[number] for number in numbers]))
+
+    def _group(self, file: pq.ParquetFile, number: int) -> pa.Table:
+        """Return the columns of a row group that are no labels."""
+        return read_group(
+            file, number, self._path, [name for name in (TIME, VALUE, DOUBLED) if name in file.schema_arrow.names]
+        )
+
+    def in_parts(self, most: int = 2_000_000) -> Iterator[Series]:
+        """Yield all series, with the memory of about `most` samples."""
+        at_once = max(1, most * len(self.labels) // max(self.samples, 1))
+        for first in range(0, len(self.labels), at_once):
+            yield from self.read(range(first, min(first + at_once, len(self.labels))))
 
 
 def read_series(folder: Path, metric: str) -> list[Series]:
@@ -136,26 +148,11 @@ def read_series(folder: Path, metric: str) -> list[Series]:
 
 def series_in_parts(folder: Path, metric: str, most: int = 2_000_000) -> Iterator[Series]:
     """Yield the series of a metric, with the memory of about `most` samples."""
-    file = MetricFile(folder, metric)
-    at_once = max(1, most * len(file.labels) // max(file.samples, 1))
-    for first in range(0, len(file.labels), at_once):
-        yield from file.read(range(first, min(first + at_once, len(file.labels))))
+    return MetricFile(folder, metric).in_parts(most)
 
 
 def _labels(file: pq.ParquetFile) -> pa.Table:
-    return file.read([name for name in file.schema_arrow.names if _is_label(name)], use_threads=False)
-
-
-def _samples(file: pq.ParquetFile, group: int) -> pa.Table:
-    """Return the columns of a row group that are no labels; threads would each keep the memory of what they read."""
-    return file.read_row_group(
-        group, [name for name in file.schema_arrow.names if not _is_label(name)], use_threads=False
-    )
-
-
-def _samples_in(group: pq.RowGroupMetaData) -> int:
-    columns = map(group.column, range(group.num_columns))
-    return sum(column.num_values for column in columns if column.path_in_schema.startswith(f"{VALUE}."))
+    return file.read([name for name in file.schema_arrow.names if is_label(name)], use_threads=False)
 
 
 def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict[str, str]]) -> Iterator[Series]:
@@ -179,7 +176,7 @@ def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict
 
 def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict[str, str]]]:
     """Return for each row the number of its series, and the labels of the series in the order of their first rows."""
-    names = [name for name in content.column_names if _is_label(name)]
+    names = [name for name in content.column_names if is_label(name)]
     columns = [content.column(name).dictionary_encode().unify_dictionaries().combine_chunks() for name in names]
     codes = [_codes(column.indices) for column in columns]
     numbers = np.zeros(len(content), dtype=np.int64)
@@ -199,10 +196,6 @@ def _series_of_rows(content: pa.Table) -> tuple[npt.NDArray[np.int64], list[dict
 def _codes(indices: pa.Array) -> npt.NDArray[np.int64]:
     """Return the numbers of words; −1 for null."""
     return np.where(are_valid(indices), as_numpy(indices, np.int32), -1)
-
-
-def _is_label(name: str) -> bool:
-    return name.startswith(LABEL_COLUMN)
 
 
 def _doubled(content: pa.Table) -> npt.NDArray[np.int64]:
@@ -227,20 +220,9 @@ def window_of(folder: Path) -> tuple[datetime, datetime]:
 def _edges(path: Path) -> list[int]:
     """Return the time of the first and of the last sample of each chunk of a metric (Unix ms)."""
     edges: list[int] = []
-    with _opened(path) as file:
+    with opened(path) as file:
         for number in range(file.num_row_groups):
-            content = file.read_row_group(number, [TIME]).column(TIME).combine_chunks()
+            content = read_group(file, number, path, [TIME]).column(TIME).combine_chunks()
             stamps = as_numpy(content.flatten(), np.int64)
             edges += [int(stamps.min()), int(stamps.max())] if len(stamps) else []
     return edges
-
-
-def _opened(file: Path) -> pq.ParquetFile:
-    try:
-        opened = pq.ParquetFile(file)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{file} is not a Parquet file of samples: {error}.") from None
-    if not {TIME, VALUE} <= set(opened.schema_arrow.names):
-        opened.close()
-        raise UserError(f"{file} is not a Parquet file of samples: it has no columns {TIME} and {VALUE}.")
-    return opened

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from kepler_train import strict_json
+from kepler_train.addresses import BadAddress, files_at
 from kepler_train.errors import UserError, first_problem
 from kepler_train.machine.by_node import ANY_NODE
 from kepler_train.machine.spec import MachineSpec
@@ -87,6 +89,10 @@ def read_schedule(address: str) -> Schedule:
     """Return the schedule of a file or an s3:// address; an empty one without an address."""
     if not address:
         return Schedule()
+    try:
+        files_at(address)
+    except BadAddress as error:
+        raise UserError(f"{error}.") from None
     folder, slash, name = address.rpartition("/")
     content = open_store(folder or slash or ".").read(name)
     if content is None:
@@ -96,8 +102,13 @@ def read_schedule(address: str) -> Schedule:
 
 def parse_schedule(content: bytes, where: object) -> Schedule:
     """Return the schedule in a JSON text."""
+    return schedule_in(strict_json.read(content, where), where)
+
+
+def schedule_in(content: Any, where: object) -> Schedule:
+    """Return the schedule that the content of a file is."""
     try:
-        schedule = Schedule.model_validate_json(content)
+        schedule = Schedule.model_validate(content)
     except ValidationError as error:
         raise UserError(f"{where} is not a schedule: {': '.join(first_problem(error))}.") from None
     if "phases" not in schedule.model_fields_set:

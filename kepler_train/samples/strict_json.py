@@ -1,23 +1,18 @@
-"""Strict JSON: NaN and repeated keys, which other readers accept with a loss, are refused."""
+"""Answers of Prometheus as strict JSON: one that breaks off is told from one that is something else."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from kepler_train.errors import DataError
+from kepler_train.strict_json import Constant, decoder
 
-Constant = Callable[[str], Any]
+__all__ = ["Constant", "Truncated", "decoder", "loads"]
 
 
 class Truncated(ValueError):
     """An answer whose JSON breaks off: the connection was cut, and the same request may succeed."""
-
-
-def decoder(constant: Constant | None = None) -> json.JSONDecoder:
-    """Return a reader of JSON; `constant` returns what NaN stands for."""
-    return json.JSONDecoder(object_pairs_hook=_once, parse_constant=constant or _refuse)
 
 
 def loads(body: bytes, constant: Constant | None = None) -> Any:
@@ -30,17 +25,6 @@ def loads(body: bytes, constant: Constant | None = None) -> Any:
         if _breaks_off(body, error):
             raise Truncated("The answer breaks off.") from None
         raise DataError(f"The answer is not JSON: {error}.") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) != len(pairs):
-        raise ValueError("a key is there twice")
-    return content
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def _breaks_off(body: bytes, error: ValueError) -> bool:

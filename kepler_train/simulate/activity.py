@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kepler_train.arrays import Floats
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.schedule import IDLE, SimulatedPhase
 from kepler_train.simulate.workloads import BACKGROUND, JOB, STRESS_LOADS, SYSTEM, Workload
 
-Array = NDArray[np.float64]
-
+SYSTEM_CONTAINER = "system_processes"  # what runs outside of containers
 MISS_SATURATION = 400.0  # million cache misses per second at which a socket's memory bus is half stalled
 
 
@@ -28,7 +27,7 @@ class Container:
     shares: tuple[float, ...]  # of its CPU time on each socket; they add up to 1
     first: int
     last: int
-    busy: Array  # cores, one value per tick of its life
+    busy: Floats  # cores, one value per tick of its life
 
     @property
     def key(self) -> str:
@@ -36,7 +35,7 @@ class Container:
         return f"{self.container_id}/{self.pod}/{self.name}/{self.namespace}"
 
 
-def wander(rng: np.random.Generator, mean: float, length: int, spread: float, memory: float = 0.9) -> Array:
+def wander(rng: np.random.Generator, mean: float, length: int, spread: float, memory: float = 0.9) -> Floats:
     """Return a positive rate around `mean` that drifts: the exponential of a first-order autoregression."""
     noise = rng.normal(0, spread * np.sqrt(1 - memory**2), length)
     noise[0] = rng.normal(0, spread)
@@ -51,15 +50,11 @@ def make_containers(
 ) -> list[Container]:
     """Return at most `at_once` containers at a time: background, a job that comes and goes, up to two stressors."""
     even = tuple([1 / machine.sockets] * machine.sockets)
-    containers = [
-        Container(
-            "system_processes", "system_processes", "system_processes", "system", SYSTEM, even,
-            0, ticks, wander(rng, 0.10, ticks, 0.15),
-        )
-    ]  # fmt: skip
+    name, busy = SYSTEM_CONTAINER, wander(rng, 0.10, ticks, 0.15)
+    containers = [Container(name, name, name, "system", SYSTEM, even, 0, ticks, busy)]
 
     def start(
-        pod: str, name: str, namespace: str, mix: Workload, shares: tuple[float, ...], first: int, busy: Array
+        pod: str, name: str, namespace: str, mix: Workload, shares: tuple[float, ...], first: int, busy: Floats
     ) -> None:
         container_id = rng.bytes(6).hex()
         containers.append(Container(container_id, pod, name, namespace, mix, shares, first, first + len(busy), busy))
@@ -98,16 +93,21 @@ def _job_times(ticks: int, tick: float, rng: np.random.Generator) -> list[tuple[
     return times
 
 
+def share_of(part: Floats, whole: Floats) -> Floats:
+    """Return part / whole, and 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+
+
 @dataclass(frozen=True)
 class Drivers:
     """The quantities that power depends on, by socket (rows) and tick (columns)."""
 
-    busy: Array  # cores
-    instructions: Array  # 10⁹ per second
-    misses: Array  # 10⁶ cache misses per second
+    busy: Floats  # cores
+    instructions: Floats  # 10⁹ per second
+    misses: Floats  # 10⁶ cache misses per second
 
 
-def drivers(containers: list[Container], ghz: Array, sockets: int) -> tuple[list[Drivers], Drivers]:
+def drivers(containers: list[Container], ghz: Floats, sockets: int) -> tuple[list[Drivers], Drivers]:
     """Return the drivers of each container over its life, and of the whole node.
 
     A crowded memory bus slows memory-bound mixes: instructions per cycle fall with the misses that all
@@ -133,7 +133,7 @@ def drivers(containers: list[Container], ghz: Array, sockets: int) -> tuple[list
     return each, total
 
 
-def feature_rates(container: Container, part: Drivers, ghz: Array) -> dict[str, Array]:
+def feature_rates(container: Container, part: Drivers, ghz: Floats) -> dict[str, Floats]:
     """Return what Kepler counts for one container, per second."""
     busy = part.busy.sum(axis=0)
     instructions = part.instructions.sum(axis=0)

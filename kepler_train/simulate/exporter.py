@@ -17,7 +17,7 @@ from kepler_train.simulate.live import LiveNode
 from kepler_train.simulate.node import NodeRun
 from kepler_train.simulate.openmetrics import format_labels, format_sample
 from kepler_train.simulate.reading import reading_of
-from kepler_train.simulate.series import Family, Scrapes
+from kepler_train.simulate.series import Metric, Scrapes
 from kepler_train.simulate.server import HttpAnswer, Server
 from kepler_train.simulate.variant import USUAL, Variant
 
@@ -52,7 +52,7 @@ class Exporter:
         self._began = time.monotonic()
         self._cycle = 0
         self._run: NodeRun | None = None
-        self._made: list[Family] = []
+        self._exported: list[Metric] = []
         self._lost: dict[str, float] = {}
         self._shown: dict[str, float] = {}
 
@@ -79,11 +79,11 @@ class Exporter:
                     lines.append(f"{key} {format_sample(value, curve.decimals)}")
             return "\n".join(lines) + "\n"
 
-    def _families(self, run: NodeRun) -> list[Family]:
+    def _families(self, run: NodeRun) -> list[Metric]:
         if run is not self._run:  # a simulated day is one run: its curves are made once
             shown = without_uncore(run) if "zero-power" in self._faults else run
-            self._run, self._made = run, DIALECTS[self._dialect](shown, self._sources, self._variant)
-        return self._made
+            self._run, self._exported = run, DIALECTS[self._dialect](shown, self._sources, self._variant)
+        return self._exported
 
     def answer(self, path: str, _given: dict[str, list[str]]) -> HttpAnswer:
         """Return the HTTP answer for a path."""

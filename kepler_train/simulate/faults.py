@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from kepler_train.arrays import Floats
 from kepler_train.errors import UserError, unknown_name
-from kepler_train.simulate.activity import Array
 from kepler_train.simulate.reading import SAME, Reading
 from kepler_train.simulate.series import Scrapes
 
@@ -42,7 +42,7 @@ def check_faults(names: Iterable[str], known: Iterable[str]) -> frozenset[str]:
 
 
 def scrapes(
-    edges: Array,
+    edges: Floats,
     faults: frozenset[str],
     rng: np.random.Generator,
     offset: float = 0.0,

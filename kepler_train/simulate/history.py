@@ -18,7 +18,7 @@ from kepler_train.simulate.node_exporter import OFFSET_SECONDS, node_exporter_fa
 from kepler_train.simulate.openmetrics import write_openmetrics
 from kepler_train.simulate.reading import reading_of
 from kepler_train.simulate.schedule import phase_records
-from kepler_train.simulate.series import Family, Scrapes
+from kepler_train.simulate.series import Metric, Scrapes
 from kepler_train.simulate.variant import USUAL, Variant
 from kepler_train.simulate.whole_files import replacing
 
@@ -43,7 +43,7 @@ def exported(
     faults: frozenset[str],
     seed: int,
     variant: Variant = USUAL,
-) -> list[tuple[Scrapes, list[Family]]]:
+) -> list[tuple[Scrapes, list[Metric]]]:
     """Return for each exporter when it was scraped, and the curves that it showed."""
     check_names(dialect, sources)
     exporters = []
@@ -55,8 +55,8 @@ def exported(
         exporters.append((scrapes(edges, faults, next(generators), 0.0, reading_of(run, faults)), families))
         if "duplicate" in faults:
             offset = 0.2 * run.scrape
-            again = scrapes(edges, faults, next(generators), offset, reading_of(run, faults, offset))
-            exporters.append((again, [_of_second_job(family) for family in families]))
+            second_scrapes = scrapes(edges, faults, next(generators), offset, reading_of(run, faults, offset))
+            exporters.append((second_scrapes, [_of_second_job(family) for family in families]))
         if variant.node_exporter:
             offset = min(OFFSET_SECONDS, 0.47 * run.scrape)
             beside = scrapes(edges, faults - {"restart"}, next(generators), offset)  # Kepler's restart is not its own
@@ -64,9 +64,9 @@ def exported(
     return exporters
 
 
-def _of_second_job(family: Family) -> Family:
+def _of_second_job(family: Metric) -> Metric:
     curves = [replace(curve, labels=curve.labels | {"job": SECOND_JOB}) for curve in family.curves]
-    return Family(family.name, family.kind, curves)
+    return Metric(family.name, family.kind, curves)
 
 
 def check_names(dialect: str, sources: Sequence[str]) -> None:
@@ -92,7 +92,7 @@ def without_uncore(run: NodeRun) -> NodeRun:
     )
 
 
-def write_history(path: Path, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> Written:
+def write_history(path: Path, nodes: Iterable[tuple[Scrapes, list[Metric]]]) -> Written:
     """Write the OpenMetrics file, whole or not at all; return its size."""
     with replacing(path) as beside:
         with beside.open("w", encoding="utf-8", buffering=1 << 20) as out:

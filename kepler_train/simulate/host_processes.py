@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 STRESS = "stress-ng"
-_TICK = os.sysconf("SC_CLK_TCK")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")  # of CPU time in /proc
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def read_process(line: str) -> HostProcess:
     pid, rest = line.split(" (", 1)
     name, fields = rest.rsplit(") ", 1)
     f = fields.split()
-    own, children = (int(f[11]) + int(f[12])) / _TICK, (int(f[13]) + int(f[14])) / _TICK
+    own, children = (sum(map(int, times)) / TICKS_PER_SECOND for times in (f[11:13], f[13:15]))
     return HostProcess(int(pid), int(f[1]), name, own, children, int(f[19]))
 
 
@@ -44,12 +44,6 @@ def read_processes(proc: Path = Path("/proc")) -> list[HostProcess]:
     return processes
 
 
-def busy_seconds(stat: str) -> float:
-    """Return the CPU time (s) of all CPUs since boot, from /proc/stat, without idle and waiting for a disk."""
-    user, nice, system, _idle, _iowait, irq, softirq, *steal = map(int, stat.split("\n", 1)[0].split()[1:9])
-    return (user + nice + system + irq + softirq + sum(steal[:1])) / _TICK
-
-
 def load_of(name: str, known: Iterable[str]) -> str | None:
     """Return the stressor a process runs: `cpu` for `stress-ng-cpu`. The kernel cuts names to 15 characters."""
     stressor = name.removeprefix(f"{STRESS}-")
@@ -60,23 +54,19 @@ def load_of(name: str, known: Iterable[str]) -> str | None:
 
 @dataclass
 class GroupClock:
-    """The CPU time (s) of a group of processes, which only grows, though processes end.
+    """The growth of the CPU time of a group of processes, never below 0, though processes end.
 
     A process that ended hands its time to its parent when the parent waits for it. So the time of a vanished
     process is looked for in its nearest living ancestor of the group, and taken as spent where there is none.
     """
 
-    seconds: float = 0.0
-    _last: dict[tuple[int, int], HostProcess] = field(default_factory=dict)
-    _began: bool = False
+    _last: dict[tuple[int, int], HostProcess] | None = None
 
     def advance(self, members: list[HostProcess]) -> float:
-        """Add the time of `members` since the last call; return the growth (s)."""
-        now = {(p.pid, p.started): p for p in members}
-        before = self._last
+        """Return the CPU time (s) of `members` since the last call."""
+        before, now = self._last, {(p.pid, p.started): p for p in members}
         self._last = now
-        if not self._began:
-            self._began = True
+        if before is None:
             return 0.0
         alive = {p.pid for p in members}
         known_parent = {p.pid: p.parent for p in before.values()}
@@ -84,9 +74,7 @@ class GroupClock:
         for key, process in before.items():
             if key in now or _has_living_ancestor(process, known_parent, alive):
                 baseline += process.own + process.children
-        growth = max(sum(p.own + p.children for p in members) - baseline, 0.0)
-        self.seconds += growth
-        return growth
+        return max(sum(p.own + p.children for p in members) - baseline, 0.0)
 
 
 def _has_living_ancestor(process: HostProcess, parents: dict[int, int], alive: set[int]) -> bool:

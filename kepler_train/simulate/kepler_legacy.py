@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kepler_train.simulate.activity import Container
+from kepler_train.simulate.activity import Container, share_of
 from kepler_train.simulate.machine import RAPL_COMPONENTS
 from kepler_train.simulate.meter import read_energy
 from kepler_train.simulate.node import NodeRun
-from kepler_train.simulate.series import Curve, Family, gauge
+from kepler_train.simulate.series import Curve, Metric, gauge
 from kepler_train.simulate.variant import USUAL, Variant
 
-PORT = 9102
 FEATURES = (
     "bpf_block_irq",
     "bpf_cpu_time_ms",
@@ -26,7 +25,7 @@ FEATURES = (
 )
 
 
-def legacy_families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> list[Family]:
+def legacy_families(run: NodeRun, sources: Iterable[str], variant: Variant = USUAL) -> list[Metric]:
     """Return everything one node exports."""
     target = {"job": "kepler", "instance": run.name}
     families = [_feature(run, feature, target) for feature in FEATURES]
@@ -35,19 +34,19 @@ def legacy_families(run: NodeRun, sources: Iterable[str], variant: Variant = USU
         families += [_joules(run, component, source, target) for component in components]
     info = {"cpu_architecture": "Simulated", "components_power_source": ",".join(sources), **target}
     ones = np.ones(len(run.edges))
-    families.append(Family("kepler_node_node_info", "gauge", [Curve(info, run.edges, 0 * ones)]))
+    families.append(Metric("kepler_node_node_info", "gauge", [Curve(info, run.edges, 0 * ones)]))
     build = {"goarch": "amd64", "goos": "linux", "goversion": "go1.21.5", "revision": "unknown", "version": "v0.7.12"}
-    families.append(Family("kepler_exporter_build_info", "gauge", [Curve(build | target, run.edges, ones)]))
+    families.append(Metric("kepler_exporter_build_info", "gauge", [Curve(build | target, run.edges, ones)]))
     hertz = gauge(run.frequency_mhz) * 1e6
     cpus = [
         Curve({"cpu": str(cpu), **target}, run.edges, hertz) for cpu in range(run.machine.sockets)
     ]  # neighbouring CPUs are on different sockets: one of each is enough
-    families.append(Family("kepler_node_cpu_scaling_frequency_hertz", "gauge", cpus))
+    families.append(Metric("kepler_node_cpu_scaling_frequency_hertz", "gauge", cpus))
     return [*families, _package_ratio(run, target)] if variant.package_ratio else families
 
 
-def _feature(run: NodeRun, feature: str, target: dict[str, str]) -> Family:
-    family = Family(f"kepler_container_{feature}_total", "counter")
+def _feature(run: NodeRun, feature: str, target: dict[str, str]) -> Metric:
+    family = Metric(f"kepler_container_{feature}_total", "counter")
     for container_run in run.containers:
         container = container_run.container
         edges = run.edges[container.first : container.last + 1]
@@ -64,13 +63,12 @@ def _container_labels(c: Container) -> dict[str, str]:
     }
 
 
-def _package_ratio(run: NodeRun, target: dict[str, str]) -> Family:
+def _package_ratio(run: NodeRun, target: dict[str, str]) -> Metric:
     """Return the CPU time of containers on each socket as shares of the node's; all together add up to 1."""
-    family = Family("kepler_container_cpu_usage_per_package_ratio", "gauge")
+    family = Metric("kepler_container_cpu_usage_per_package_ratio", "gauge")
     for container_run in run.containers:
         container = container_run.container
-        whole = run.busy[container.first : container.last]
-        share = np.divide(container.busy, whole, out=np.zeros_like(whole), where=whole > 0)
+        share = share_of(container.busy, run.busy[container.first : container.last])
         for socket, part in enumerate(container.shares):
             labels = {**_container_labels(container), "pkg_id": str(socket), **target}
             family.curves.append(
@@ -79,8 +77,8 @@ def _package_ratio(run: NodeRun, target: dict[str, str]) -> Family:
     return family
 
 
-def _joules(run: NodeRun, component: str, source: str, target: dict[str, str]) -> Family:
-    family = Family(f"kepler_node_{component}_joules_total", "counter")
+def _joules(run: NodeRun, component: str, source: str, target: dict[str, str]) -> Metric:
+    family = Metric(f"kepler_node_{component}_joules_total", "counter")
     for socket, (used, idle) in enumerate(zip(run.energy[component], run.idle_energy[component], strict=True)):
         place = {} if component == "platform" else {"package": str(socket)}
         for mode, joules in (("idle", idle), ("dynamic", used - idle)):

@@ -6,26 +6,25 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from kepler_train.errors import UserError
-from kepler_train.simulate.activity import Container
-from kepler_train.simulate.host_processes import STRESS, GroupClock, HostProcess, busy_seconds, load_of, read_processes
+from kepler_train.simulate.activity import SYSTEM_CONTAINER, Container
+from kepler_train.simulate.cpu_usage import Ticks, cpu_ticks
+from kepler_train.simulate.host_processes import (
+    STRESS,
+    TICKS_PER_SECOND,
+    GroupClock,
+    HostProcess,
+    load_of,
+    read_processes,
+)
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, continued, make_run, run_node
 from kepler_train.simulate.workloads import STRESS_LOADS, SYSTEM, Workload, blend
 
 LIVE_TICK = 5.0  # s: a simulated node's load changes that often, whoever scrapes it how often
-
-
-class LiveNode(Protocol):
-    """A node that can tell its state at any moment."""
-
-    def run(self) -> NodeRun:
-        """Return what the node has done, at least up to this moment."""
-        ...
 
 
 class SimulatedNode:
@@ -59,17 +58,16 @@ class HostNode:
     def __init__(self, name: str, seed: int = 0, proc: Path = Path("/proc")) -> None:
         self._name, self._proc, self._rng = name, proc, np.random.default_rng(seed)
         try:
-            stat = self._stat()
+            self._ticks = self._cpu_ticks()
         except OSError as error:
             raise UserError(f"--meter host needs {proc / 'stat'}: {error.strerror}. Use --meter sim.") from error
-        cpus = sum(line.startswith("cpu") and line[3].isdigit() for line in stat.splitlines())
-        self._machine = Machine(sockets=1, cores_per_socket=max(cpus, 1))
+        self._machine = Machine(sockets=1, cores_per_socket=len(self._ticks))
         self._lock = threading.Lock()
         self._refreshed = False
         self._clock = GroupClock()
         self._mix = STRESS_LOADS["cpu"]
         self._workers: dict[tuple[int, int], float] = {}
-        self._at, self._busy = time.time(), busy_seconds(stat)
+        self._at = time.time()
         self._clock.advance(self._stress())
         self._last = self._step(self._at + 0.001, 0.0, 0.0)
 
@@ -81,10 +79,13 @@ class HostNode:
         with self._lock:
             now = time.time()
             if now - self._at >= 0.2:  # /proc counts in hundredths of a second
-                busy = busy_seconds(self._stat())
+                ticks = self._cpu_ticks()
+                # A CPU that was offline until now tells only what it has done since boot.
+                grown = sum(busy - self._ticks[cpu][0] for cpu, (busy, _) in ticks.items() if cpu in self._ticks)
                 stress = self._clock.advance(self._stress())
-                self._last = continued(self._step(now, stress, max(busy - self._busy - stress, 0)), self._last)
-                self._at, self._busy = now, busy
+                system = max(grown / TICKS_PER_SECOND - stress, 0)
+                self._last = continued(self._step(now, stress, system), self._last)
+                self._at, self._ticks = now, ticks
             return self._last
 
     def keep_reading(self, refresh: float = 0.0) -> threading.Thread:
@@ -103,8 +104,8 @@ class HostNode:
         reader.start()
         return reader
 
-    def _stat(self) -> str:
-        return (self._proc / "stat").read_text()
+    def _cpu_ticks(self) -> dict[int, Ticks]:
+        return cpu_ticks((self._proc / "stat").read_text())
 
     def _stress(self) -> list[HostProcess]:
         members = [p for p in read_processes(self._proc) if p.name.startswith(STRESS)]
@@ -126,12 +127,15 @@ class HostNode:
         # Counters of hundredths may promise more than the CPUs can do in so short a time; power must not.
         limit = min(1.0, cores * length / max(stress + system, 1e-9))
         containers = [
-            _container("system_processes", "system", SYSTEM, system * limit / length),
+            _container(SYSTEM_CONTAINER, "system", SYSTEM, system * limit / length),
             _container(STRESS, "stress", self._mix, stress * limit / length),
         ]
         mhz = self._machine.governed_mhz((stress + system) * limit / length)
         edges = np.array([self._at, now])
         return make_run(self._name, self._machine, edges, [], np.array([float(mhz)]), containers, self._rng)
+
+
+LiveNode = SimulatedNode | HostNode
 
 
 def _container(name: str, namespace: str, mix: Workload, busy: float) -> Container:

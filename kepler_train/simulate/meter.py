@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from kepler_train.simulate.activity import Array
+from kepler_train.arrays import Floats
 from kepler_train.simulate.machine import COMPONENTS, Machine
 
 REFERENCE_SECONDS = 15.0
@@ -17,13 +17,13 @@ NOISE_WATTS = {"package": 0.8, "core": 0.5, "uncore": 0.12, "dram": 0.1, "platfo
 QUANTUM_JOULES = {"package": 2**-14, "core": 2**-14, "uncore": 2**-14, "dram": 2**-14, "platform": 1.0}
 
 
-def metered_joules(component: str, watts: Array, tick: float, rng: np.random.Generator) -> Array:
+def metered_joules(component: str, watts: Floats, tick: float, rng: np.random.Generator) -> Floats:
     """Return the energy (J) of each tick with the meter's noise; never negative, so counters never fall."""
     noise = rng.normal(0, NOISE_WATTS[component] * math.sqrt(REFERENCE_SECONDS / tick), watts.shape)
     return np.asarray(np.maximum(watts + noise, 0) * tick)
 
 
-def read_energy(component: str, energy: Array) -> Array:
+def read_energy(component: str, energy: Floats) -> Floats:
     """Return what the counter shows (J): whole quanta of the energy that went through the meter."""
     quantum = QUANTUM_JOULES[component]
     return np.asarray(np.floor(energy / quantum) * quantum)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kepler_train.simulate.activity import Array, Container, Drivers, drivers, feature_rates, make_containers
+from kepler_train.arrays import Floats
+from kepler_train.simulate.activity import Container, Drivers, drivers, feature_rates, make_containers, share_of
 from kepler_train.simulate.machine import COMPONENTS, Machine
 from kepler_train.simulate.meter import metered_joules, read_energy
 from kepler_train.simulate.power import attributed_power, true_dynamic_power
@@ -57,9 +58,9 @@ class ContainerRun:
     """The counters of one container at the edges of its ticks, and its true dynamic power (W)."""
 
     container: Container
-    counters: dict[str, Array]
-    shared_energy: dict[str, Array]  # J: what current Kepler ascribes to it, by CPU time
-    watts: dict[str, Array]
+    counters: dict[str, Floats]
+    shared_energy: dict[str, Floats]  # J: what current Kepler ascribes to it, by CPU time
+    watts: dict[str, Floats]
 
 
 @dataclass(frozen=True)
@@ -71,15 +72,15 @@ class NodeRun:
 
     name: str
     machine: Machine
-    edges: Array
+    edges: Floats
     phases: list[SimulatedPhase]
-    frequency_mhz: Array  # per tick
-    busy: Array  # cores, per tick
+    frequency_mhz: Floats  # per tick
+    busy: Floats  # cores, per tick
     containers: list[ContainerRun]
-    dynamic_watts: dict[str, Array]  # true, per tick, whole node
-    energy: dict[str, Array]  # J, metered
-    idle_energy: dict[str, Array]  # J, what the idle machine would have used of it
-    active_energy: dict[str, Array]  # J of the node and edge, the share of busy CPUs
+    dynamic_watts: dict[str, Floats]  # true, per tick, whole node
+    energy: dict[str, Floats]  # J, metered
+    idle_energy: dict[str, Floats]  # J, what the idle machine would have used of it
+    active_energy: dict[str, Floats]  # J of the node and edge, the share of busy CPUs
     steps: int = 1  # ticks in a scrape interval
     refresh: float = 0.0  # s between readings of the exporter; 0: it reads at each scrape
     phase: float = 0.0  # Unix s of one of its readings
@@ -96,20 +97,20 @@ class NodeRun:
         return round(float(self.edges[-1] - self.edges[0]) / (len(self.edges) - 1) * self.steps, 6)
 
     @property
-    def scrape_edges(self) -> Array:
+    def scrape_edges(self) -> Floats:
         """Return when it is scraped without faults (Unix s)."""
         return self.edges[:: self.steps]
 
     @property
-    def usage(self) -> Array:
+    def usage(self) -> Floats:
         """Return the busy share of all CPUs per tick, 0 to 1."""
         return np.clip(self.busy / self.machine.cores, 0, 1)
 
-    def true_watts(self, component: str) -> Array:
+    def true_watts(self, component: str) -> Floats:
         """Return idle + dynamic power (W) per tick."""
         return np.asarray(self.machine.idle(component) + self.dynamic_watts[component])
 
-    def metered_watts(self, component: str) -> Array:
+    def metered_watts(self, component: str) -> Floats:
         """Return the power that the meter shows (W) per tick."""
         return np.asarray(np.diff(read_energy(component, self.energy[component]).sum(axis=0)) / self.tick)
 
@@ -146,9 +147,9 @@ def run_node(scenario: Scenario, index: int = 0) -> NodeRun:
 def make_run(
     name: str,
     machine: Machine,
-    edges: Array,
+    edges: Floats,
     phases: list[SimulatedPhase],
-    frequency_mhz: Array,
+    frequency_mhz: Floats,
     containers: list[Container],
     rng: np.random.Generator,
 ) -> NodeRun:
@@ -183,13 +184,12 @@ def make_run(
 
 
 def _container_run(
-    container: Container, part: Drivers, node: Drivers, ghz: Array, tick: float, active: dict[str, Array]
+    container: Container, part: Drivers, node: Drivers, ghz: Floats, tick: float, active: dict[str, Floats]
 ) -> ContainerRun:
     life = slice(container.first, container.last)
     cut = Drivers(node.busy[:, life], node.instructions[:, life], node.misses[:, life])
     rates = feature_rates(container, part, ghz[life])
-    whole = cut.busy.sum(axis=0)
-    share = np.divide(part.busy.sum(axis=0), whole, out=np.zeros_like(whole), where=whole > 0)
+    share = share_of(part.busy.sum(axis=0), cut.busy.sum(axis=0))
     edges = slice(container.first, container.last + 1)
     return ContainerRun(
         container,
@@ -199,7 +199,7 @@ def _container_run(
     )
 
 
-def _counted(per_tick: Array) -> Array:
+def _counted(per_tick: Floats) -> Floats:
     """Return a counter at the edges of its ticks, from 0."""
     start = np.zeros((*per_tick.shape[:-1], 1))
     return np.concatenate([start, np.cumsum(per_tick, axis=-1)], axis=-1)
@@ -209,7 +209,7 @@ def continued(run: NodeRun, before: NodeRun) -> NodeRun:
     """Return the same run, its counters going on where `before` ended; containers are matched by id."""
     known = {container_run.container.container_id: container_run for container_run in before.containers}
 
-    def on(counters: dict[str, Array], last: dict[str, Array]) -> dict[str, Array]:
+    def on(counters: dict[str, Floats], last: dict[str, Floats]) -> dict[str, Floats]:
         return {name: values + last[name][..., -1:] for name, values in counters.items()}
 
     containers = [

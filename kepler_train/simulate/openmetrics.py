@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TextIO
 
-from kepler_train.simulate.series import Family, Scrapes
+from kepler_train.simulate.series import Metric, Scrapes
 
 
-def write_openmetrics(out: TextIO, nodes: Iterable[tuple[Scrapes, list[Family]]]) -> tuple[int, int]:
+def write_openmetrics(out: TextIO, nodes: Iterable[tuple[Scrapes, list[Metric]]]) -> tuple[int, int]:
     """Write every family once, series after series; return the series and samples written."""
     nodes = list(nodes)
     stamps = [[format_seconds(t) for t in scrapes.recorded.tolist()] for scrapes, _ in nodes]

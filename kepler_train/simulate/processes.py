@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kepler_train.simulate.activity import Array, Container
+from kepler_train.arrays import Floats
+from kepler_train.simulate.activity import SYSTEM_CONTAINER, Container
 from kepler_train.simulate.node import ContainerRun, NodeRun
 
-SYSTEM = "system_processes"
 _SYSTEM_SHARES = {"systemd": 0.2, "kubelet": 0.5, "containerd": 0.3}
 _MAIN_SHARE = 0.4  # of a container's CPU time; its two workers have the rest
 _FIRST_PID = 1000
@@ -29,7 +29,7 @@ class SimulatedProcess:
     first: int
     last: int
 
-    def part(self, counter: Array, container: Container) -> Array:
+    def part(self, counter: Floats, container: Container) -> Floats:
         """Return its part of a counter of the container, at the edges of its own life; it begins at 0."""
         during_life = counter[self.first - container.first : self.last - container.first + 1]
         # What the container had counted when the run began is its first processes' too.
@@ -50,7 +50,7 @@ def processes(run: NodeRun) -> Iterator[tuple[ContainerRun, list[SimulatedProces
 
 def _lives(container: Container, tick: float) -> Iterator[tuple[str, float, int, int]]:
     """Yield name, share, first and last tick; the same container always has the same processes."""
-    if container.container_id == SYSTEM:
+    if container.container_id == SYSTEM_CONTAINER:
         for name, share in _SYSTEM_SHARES.items():
             yield name, share, container.first, container.last
         return

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kepler_train.simulate.promql import Expression, QueryError, Selector, duration_ms, parse_query
-from kepler_train.simulate.promql_evaluation import Evaluator, TooManySamples
+from kepler_train.simulate.promql import Evaluator, QueryError, Selector, TooManySamples, duration_ms, parse_selector
 from kepler_train.simulate.store import SampleStore, StoredSeries
 
 MAX_POINTS = 11_000
@@ -46,20 +45,20 @@ class Api:
     def __init__(self, store: SampleStore, max_samples: int = 50_000_000) -> None:
         self._store, self._max_samples = store, max_samples
 
-    def answer(self, path: str, given: Parameters) -> str:
+    def answer(self, path: str, parameters: Parameters) -> str:
         """Return the body of a successful answer; everything else is an ApiError."""
         parts = path.removeprefix("/api/v1/").split("/")
         try:
             if parts == ["query"]:
-                data = self._query(given)
+                data = self._query(parameters)
             elif parts == ["query_range"]:
-                data = self._query_range(given)
+                data = self._query_range(parameters)
             elif parts == ["series"]:
-                data = self._series(given)
+                data = self._series(parameters)
             elif parts == ["labels"]:
-                data = _dump(sorted({label for s in self._asked(given) for label in s.labels}))
+                data = _dump(sorted({label for s in self._matching_series(parameters) for label in s.labels}))
             elif len(parts) == 3 and parts[0] == "label" and parts[2] == "values":
-                values = {s.labels[parts[1]] for s in self._asked(given) if parts[1] in s.labels}
+                values = {s.labels[parts[1]] for s in self._matching_series(parameters) if parts[1] in s.labels}
                 data = _dump(sorted(values))
             elif parts == ["status", "buildinfo"]:
                 data = _dump({"version": "2.42.0", "revision": "simulated", "goVersion": "none"})
@@ -69,21 +68,21 @@ class Api:
             raise too_many_samples() from None
         return f'{{"status":"success","data":{data}}}'
 
-    def _query(self, given: Parameters) -> str:
-        at = _moment(given, "time", time.time())
-        return Evaluator(self._store, self._max_samples).instant(_parsed(_one(given, "query"), "query"), at)
+    def _query(self, parameters: Parameters) -> str:
+        at = _moment(parameters, "time", time.time())
+        return Evaluator(self._store, self._max_samples).instant(_parsed(_first(parameters, "query"), "query"), at)
 
-    def _query_range(self, given: Parameters) -> str:
-        start, end = _moment(given, "start"), _moment(given, "end")
+    def _query_range(self, parameters: Parameters) -> str:
+        start, end = _moment(parameters, "start"), _moment(parameters, "end")
         if end < start:
             raise bad_data('invalid parameter "end": end timestamp must not be before start time')
-        step = _step(_one(given, "step"))
+        step = _step(_first(parameters, "step"))
         if (end - start) / step > MAX_POINTS:
             raise bad_data(
                 "exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution"
                 " (?step=XX)"
             )
-        query = _parsed(_one(given, "query"), "query")
+        query = _parsed(_first(parameters, "query"), "query")
         try:
             return Evaluator(self._store, self._max_samples).over(
                 query, np.arange(start, end + 1, step, dtype=np.int64)
@@ -91,21 +90,21 @@ class Api:
         except QueryError as error:
             raise bad_data(str(error)) from error
 
-    def _series(self, given: Parameters) -> str:
-        if not given.get("match[]"):
+    def _series(self, parameters: Parameters) -> str:
+        if not parameters.get("match[]"):
             raise bad_data("no match[] parameter provided")
-        return _dump([s.labels for s in self._asked(given)])
+        return _dump([s.labels for s in self._matching_series(parameters)])
 
-    def _asked(self, given: Parameters) -> Iterable[StoredSeries]:
-        """Return the series for `match[]`, `start` and `end`, each of which may be missing."""
-        start, end = _moment(given, "start", -math.inf), _moment(given, "end", math.inf)
+    def _matching_series(self, parameters: Parameters) -> Iterable[StoredSeries]:
+        """Return the series that match `match[]`, `start` and `end`, each of which may be missing."""
+        start, end = _moment(parameters, "start", -math.inf), _moment(parameters, "end", math.inf)
         during = self._store.during(start, end)
-        if not (texts := given.get("match[]")):
+        if not (texts := parameters.get("match[]")):
             return during
         matching = set()
         for text in texts:
             query = _parsed(text, "match[]")
-            if not isinstance(query, Selector) or query.range_ms is not None:
+            if query.range_ms is not None:
                 raise bad_data('invalid parameter "match[]": 1:1: parse error: expected a selector')
             matching |= {id(s) for s in self._store.select(query.matchers, query.name)}
         return [s for s in during if id(s) in matching]
@@ -115,20 +114,20 @@ def _dump(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _parsed(text: str, name: str) -> Expression:
+def _parsed(text: str, name: str) -> Selector:
     try:
-        return parse_query(text)
+        return parse_selector(text)
     except QueryError as error:
         raise bad_data(f'invalid parameter "{name}": {error}') from error
 
 
-def _one(given: Parameters, name: str) -> str:
-    return given.get(name, [""])[0]
+def _first(parameters: Parameters, name: str) -> str:
+    return parameters.get(name, [""])[0]
 
 
-def _moment(given: Parameters, name: str, default: float | None = None) -> Any:
+def _moment(parameters: Parameters, name: str, default: float | None = None) -> Any:
     """Return a parameter in seconds or RFC 3339 as milliseconds."""
-    text = _one(given, name)
+    text = _first(parameters, name)
     if not text and default is not None:
         return round(default * 1000) if math.isfinite(default) else default
     try:

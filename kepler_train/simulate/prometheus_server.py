@@ -50,7 +50,7 @@ def prometheus_server(
     """Return a server of the API on a store, with faults such as `unavailable:2`; use it in a `with`."""
     api, striking = Api(store, max_samples), ServerFaults(faults)
 
-    def handle(path: str, given: Parameters) -> HttpAnswer:
+    def handle(path: str, parameters: Parameters) -> HttpAnswer:
         if path in ("/-/ready", "/-/healthy"):
             word = "Ready" if path == "/-/ready" else "Healthy"
             return HttpAnswer(f"Prometheus Server is {word}.\n".encode(), content_type="text/plain; charset=utf-8")
@@ -67,7 +67,7 @@ def prometheus_server(
         try:
             if path.startswith("/api/v1/query") and striking.strikes("too-many-samples"):
                 raise too_many_samples()
-            body = api.answer(path, given).encode()
+            body = api.answer(path, parameters).encode()
         except ApiError as error:
             return HttpAnswer(error.body.encode(), error.status)
         if striking.strikes("truncated"):

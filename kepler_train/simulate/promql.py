@@ -1,25 +1,40 @@
-"""The part of PromQL that reads series: selectors, ranges, and simple aggregations of them."""
+"""Selectors of PromQL, `name{label="value",other=~"pattern"}[10m]`, which are all that `query` asks a server for.
+
+They are evaluated on a store as Prometheus 2 does, and answered in its JSON text, byte for byte.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
-from kepler_train.simulate.store import Matcher
+import numpy as np
 
-AGGREGATIONS = ("sum", "count", "group", "min", "max")
+from kepler_train.arrays import Bools, Floats
+from kepler_train.simulate.store import Matcher, Millis, SampleStore
+
+LOOKBACK_MS = 300_000  # closed at both ends in Prometheus 2, as ranges are
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000, "y": 31_536_000_000}
-_TOKEN = re.compile(
-    r"""\s*(?:
-    (?P<name>[a-zA-Z_:][\w:]*) | (?P<duration>(?:\d+(?:ms|[smhdwy]))+) | (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+) |
-    (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`) | (?P<op>=~|!~|!=|[={}()\[\],]) | (?P<bad>\S)
-    )""",
-    re.VERBOSE,
+_NAME = r"[a-zA-Z_:][\w:]*"
+_MATCHER = rf"""\s*({_NAME})\s*(=~|!~|!=|=)\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)\s*"""
+_SELECTOR = re.compile(
+    rf"\s*(?P<name>{_NAME})?\s*(?P<braces>\{{(?P<matchers>({_MATCHER},)*({_MATCHER})?)\s*\}})?"
+    r"\s*(?:\[\s*(?P<range>(?:\d+(?:ms|[smhdwy]))+)\s*\])?\s*"
 )
 
 
 class QueryError(ValueError):
     """A query that Prometheus would refuse, or that this server does not know."""
+
+
+class TooManySamples(Exception):
+    """The error of a query that would load more samples than the server may hold."""
+
+    def __init__(self) -> None:
+        super().__init__("query processing would load too many samples into memory in query execution")
 
 
 @dataclass(frozen=True)
@@ -31,26 +46,6 @@ class Selector:
     range_ms: int | None = None
 
 
-@dataclass(frozen=True)
-class Aggregation:
-    """`operation by (labels) (of)`, or `without`."""
-
-    operation: str
-    labels: tuple[str, ...]
-    without: bool
-    of: Selector | Aggregation
-
-
-@dataclass(frozen=True)
-class Number:
-    """A scalar."""
-
-    value: float
-
-
-Expression = Selector | Aggregation | Number
-
-
 def duration_ms(text: str) -> int:
     """Return a Prometheus duration, `15m` or `1h30m`, in ms."""
     parts = re.findall(r"(\d+)(ms|[smhdwy])", text)
@@ -59,129 +54,114 @@ def duration_ms(text: str) -> int:
     return sum(int(n) * _UNITS[unit] for n, unit in parts)
 
 
-def parse_query(text: str) -> Expression:
-    """Return the query as a tree; refuse what is not in the subset."""
-    parser = _Parser(text)
-    tree = parser.expression()
-    parser.expect("end", "")
-    return tree
+def parse_selector(text: str) -> Selector:
+    """Return the selector in a query; refuse any other expression."""
+    if not text.strip():
+        raise QueryError("1:1: parse error: no expression found in input")
+    parts = _SELECTOR.fullmatch(text)
+    if not parts or not (parts["name"] or parts["braces"]):
+        raise QueryError('1:1: parse error: this simulated server knows only selectors, as name{label="value"}[10m]')
+    matchers = tuple(_matcher(*matcher) for matcher in re.findall(_MATCHER, parts["matchers"] or ""))
+    if not parts["name"] and all(match("") for _, match in matchers):
+        position = len(text) - len(text.lstrip()) + 1
+        raise QueryError(f"1:{position}: parse error: vector selector must contain at least one non-empty matcher")
+    return Selector(parts["name"], matchers, duration_ms(parts["range"]) if parts["range"] else None)
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._tokens = [
-            (kind, match[kind], match.start(kind) + 1)
-            for match in _TOKEN.finditer(text)
-            for kind in (match.lastgroup or "",)
-            if kind
-        ]
-        self._tokens.append(("end", "", len(text) + 1))
-        self._at = 0
-        if len(self._tokens) == 1:
-            raise QueryError("1:1: parse error: no expression found in input")
-
-    @property
-    def _now(self) -> tuple[str, str, int]:
-        return self._tokens[self._at]
-
-    def _next(self) -> str:
-        self._at += 1
-        return self._tokens[self._at - 1][1]
-
-    def _is(self, *texts: str) -> bool:
-        return self._now[0] in ("op", "name") and self._now[1] in texts
-
-    def expect(self, kind: str, text: str | None = None) -> str:
-        token, value, position = self._now
-        if token != kind or (text is not None and value != text):
-            shown = f'"{value}"' if value else "end of input"
-            raise QueryError(f"1:{position}: parse error: unexpected {shown} (this simulated server knows selectors,"
-                             f" ranges and {', '.join(AGGREGATIONS)} of them)")  # fmt: skip
-        return self._next() if kind != "end" else ""
-
-    def expression(self) -> Expression:
-        kind, value, _ = self._now
-        if kind == "number":
-            return Number(float(self._next()))
-        if self._is("("):
-            self._next()
-            inside = self.expression()
-            self.expect("op", ")")
-            return inside
-        following = self._tokens[self._at + 1][1] if kind == "name" else ""
-        if value in AGGREGATIONS and following in ("(", "by", "without"):
-            return self._aggregation()
-        return self._selector()
-
-    def _aggregation(self) -> Aggregation:
-        operation = self._next()
-        labels, without = self._grouping()
-        self.expect("op", "(")
-        of = self.expression()
-        self.expect("op", ")")
-        if not labels and not without:
-            labels, without = self._grouping()
-        if isinstance(of, Number) or (isinstance(of, Selector) and of.range_ms is not None):
-            kind = "scalar" if isinstance(of, Number) else "range vector"
-            raise QueryError(
-                f"1:{len(operation) + 2}: parse error: expected type instant vector in aggregation expression,"
-                f" got {kind}"
-            )
-        return Aggregation(operation, labels, without, of)
-
-    def _grouping(self) -> tuple[tuple[str, ...], bool]:
-        if not self._is("by", "without"):
-            return (), False
-        without = self._next() == "without"
-        self.expect("op", "(")
-        labels = []
-        while not self._is(")"):
-            labels.append(self.expect("name"))
-            if not self._is(")"):
-                self.expect("op", ",")
-        self._next()
-        return tuple(labels), without
-
-    def _selector(self) -> Selector:
-        position = self._now[2]
-        name = self._next() if self._now[0] == "name" else None
-        matchers: list[tuple[str, Matcher]] = []
-        if self._is("{"):
-            self._next()
-            while not self._is("}"):
-                matchers.append(self._matcher())
-                if not self._is("}"):
-                    self.expect("op", ",")
-            self._next()
-        elif name is None:
-            self.expect("name")
-        if name is None and all(match("") for _, match in matchers):
-            raise QueryError(f"1:{position}: parse error: vector selector must contain at least one non-empty matcher")
-        range_ms = None
-        if self._is("["):
-            self._next()
-            range_ms = duration_ms(self.expect("duration"))
-            self.expect("op", "]")
-        return Selector(name, tuple(matchers), range_ms)
-
-    def _matcher(self) -> tuple[str, Matcher]:
-        label = self.expect("name")
-        operator, expected = self.expect("op"), _unquoted(self.expect("string"))
-        if operator in ("=", "!="):
-            return label, (lambda value: value == expected) if operator == "=" else (lambda value: value != expected)
-        try:
-            pattern = re.compile(expected, re.DOTALL)
-        except re.error as error:
-            raise QueryError(f"parse error: error parsing regexp: {error}") from error
-        if operator == "=~":
-            return label, lambda value: pattern.fullmatch(value) is not None
-        if operator == "!~":
-            return label, lambda value: pattern.fullmatch(value) is None
-        raise QueryError(f'parse error: unexpected "{operator}" in label matching')
+def _matcher(label: str, operator: str, quoted: str) -> tuple[str, Matcher]:
+    expected = quoted[1:-1]
+    if quoted[0] != "`":
+        expected = re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), expected)
+    if operator in ("=", "!="):
+        return label, lambda value: (value == expected) == (operator == "=")
+    try:
+        pattern = re.compile(expected, re.DOTALL)
+    except re.error as error:
+        raise QueryError(f"parse error: error parsing regexp: {error}") from error
+    return label, lambda value: (pattern.fullmatch(value) is not None) == (operator == "=~")
 
 
-def _unquoted(token: str) -> str:
-    inside = token[1:-1]
-    if token[0] == "`":
-        return inside
-    return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), inside)
+class Evaluator:
+    """The evaluation of one query at one or many moments."""
+
+    def __init__(self, store: SampleStore, max_samples: int) -> None:
+        self._store, self._max_samples = store, max_samples
+        self._samples = 0
+
+    def instant(self, query: Selector, at: int) -> str:
+        """Return the `data` of an instant query at a moment (ms)."""
+        if query.range_ms is not None:
+            return f'{{"resultType":"matrix","result":[{",".join(self._raw(query, query.range_ms, at))}]}}'
+        stamp = format_millis(at)
+        entries = (
+            f'{{"metric":{_json(labels)},"value":[{stamp},"{format_number(float(values[0]))}"]}}'
+            for labels, _, values in self._newest(query, np.array([at]))
+        )
+        return f'{{"resultType":"vector","result":[{",".join(entries)}]}}'
+
+    def over(self, query: Selector, steps: Millis) -> str:
+        """Return the `data` of a range query at every step (ms)."""
+        if query.range_ms is not None:
+            raise QueryError('invalid expression type "range vector" for range query, must be Scalar or instant Vector')
+        stamps = np.array([format_millis(step) for step in steps.tolist()], dtype=object)
+        entries = (
+            _matrix_row(labels, stamps[known].tolist(), values) for labels, known, values in self._newest(query, steps)
+        )
+        return f'{{"resultType":"matrix","result":[{",".join(entries)}]}}'
+
+    def _raw(self, query: Selector, range_ms: int, at: int) -> Iterator[str]:
+        """Yield the samples of each series in the range before a moment."""
+        for series in self._store.select(query.matchers, query.name):
+            first = int(np.searchsorted(series.times, at - range_ms, "left"))
+            last = int(np.searchsorted(series.times, at, "right"))
+            if last > first:
+                self._count(last - first)
+                stamps = [format_millis(time) for time in series.times[first:last].tolist()]
+                yield _matrix_row(series.labels, stamps, series.values[first:last])
+
+    def _newest(self, query: Selector, steps: Millis) -> Iterator[tuple[dict[str, str], Bools, Floats]]:
+        """Yield the labels of each series, the steps at which it has a sample that is not too old, and its values."""
+        for series in self._store.select(query.matchers, query.name):
+            newest = np.searchsorted(series.times, steps, "right") - 1
+            known = (newest >= 0) & (series.times[newest] >= steps - LOOKBACK_MS)
+            if known.any():
+                self._count(int(known.sum()))
+                yield series.labels, known, series.values[newest[known]]
+
+    def _count(self, samples: int) -> None:
+        self._samples += samples
+        if self._samples > self._max_samples:
+            raise TooManySamples
+
+
+def _matrix_row(labels: dict[str, str], stamps: list[str], values: Floats) -> str:
+    points = ",".join([f'[{t},"{v}"]' for t, v in zip(stamps, format_numbers(values), strict=True)])
+    return f'{{"metric":{_json(labels)},"values":[{points}]}}'
+
+
+def _json(labels: dict[str, str]) -> str:
+    text = json.dumps(labels, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def format_millis(time: int) -> str:
+    """Return a moment (ms) in seconds, with three decimals where it is not whole."""
+    whole, rest = divmod(time, 1000)
+    return f"{whole}.{rest:03d}" if rest else str(whole)
+
+
+def format_numbers(values: Floats) -> list[str]:
+    """Return every value as Go writes it."""
+    if np.all(np.abs(values) < 1e15) and np.all(values == np.floor(values)):
+        return [str(value) for value in values.astype(np.int64).tolist()]
+    return [format_number(value) for value in values.tolist()]
+
+
+def format_number(value: float) -> str:
+    """Return the shortest digits that read back as the same number, without exponent between 1e-6 and 1e21."""
+    if value == float("inf") or value == float("-inf"):
+        return "+Inf" if value > 0 else "-Inf"
+    text = repr(value).removesuffix(".0")
+    if "e" in text and 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(text), "f")
+    return "NaN" if value != value else text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kepler_train.simulate.activity import Array
+from kepler_train.arrays import Floats
 from kepler_train.simulate.node import NodeRun
 
 USUAL_SKEW = 0.4  # of the scrape interval
@@ -33,11 +33,11 @@ class Reading:
         """Return the time a gauge covers (s): since the reading before."""
         return self.refresh or self.interval
 
-    def work(self, times: Array) -> Array:
+    def work(self, times: Floats) -> Floats:
         """Return the moments whose counters of work scrapes at `times` show."""
         return self._refreshed(times) - max(self.skew, 0.0)
 
-    def energy(self, times: Array) -> Array:
+    def energy(self, times: Floats) -> Floats:
         """Return the moments whose energy scrapes at `times` show."""
         return self._refreshed(times) + min(self.skew, 0.0)
 
@@ -50,11 +50,7 @@ class Reading:
             read = self.origin + math.ceil((read - SAME - self.origin) / self.interval) * self.interval
         return float(self.work(np.array([read]))[0])
 
-    def first_after(self, moment: float) -> float:
-        """Return the same, later than this moment."""
-        return self.first_from(moment + 2 * SAME)
-
-    def _refreshed(self, times: Array) -> Array:
+    def _refreshed(self, times: Floats) -> Floats:
         if not self.refresh:
             return times
         return np.asarray(self.phase + np.floor((times + SAME - self.phase) / self.refresh) * self.refresh)

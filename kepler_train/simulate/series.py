@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from kepler_train.simulate.activity import Array
+from kepler_train.arrays import Floats
 from kepler_train.simulate.reading import SAME, Reading
 
 
@@ -21,24 +21,24 @@ class Scrapes:
     moment.
     """
 
-    times: Array
+    times: Floats
     restarts: tuple[float, ...] = ()
     resets: tuple[float, ...] = ()
-    stamps: Array | None = None
+    stamps: Floats | None = None
     reading: Reading | None = None
 
     @property
-    def recorded(self) -> Array:
+    def recorded(self) -> Floats:
         """Return the timestamps of the samples."""
         return self.times if self.stamps is None else self.stamps
 
     @cached_property
-    def work(self) -> Array:
+    def work(self) -> Floats:
         """Return the moment whose counters of work each scrape shows."""
         return self.reading.work(self.times) if self.reading else self.times
 
     @cached_property
-    def energy(self) -> Array:
+    def energy(self) -> Floats:
         """Return the moment whose energy each scrape shows."""
         return self.reading.energy(self.times) if self.reading else self.times
 
@@ -48,14 +48,14 @@ class Curve:
     """One series: exact at `times`, between them linear (counter) or the next value (gauge)."""
 
     labels: dict[str, str]
-    times: Array
-    values: Array
+    times: Floats
+    values: Floats
     decimals: int = 0
     survives_restart: bool = False  # kept by hardware or kernel, not by the exporter
     energy: bool = False  # read with the meter, not with the counters of work
     once_after: float = 0.0  # it is shown once, after its end; scrapes are this many seconds apart
 
-    def sample(self, kind: str, scrapes: Scrapes) -> tuple[slice, Array]:
+    def sample(self, kind: str, scrapes: Scrapes) -> tuple[slice, Floats]:
         """Return the scrapes that saw this series, and the values they read."""
         first, last = self._shown(scrapes.reading)
         seen = slice(
@@ -82,12 +82,13 @@ class Curve:
         if reading:
             # What was used since the reading before its end is not lost: the next one still has it.
             end = reading.first_from(end)
-            first, last = (end + 2 * SAME, reading.first_after(end)) if self.once_after else (begin, end)
+            after = end + 2 * SAME
+            first, last = (after, reading.first_from(after)) if self.once_after else (begin, end)
             return first - SAME, last + SAME
         # Between the last scrape of its life and the one after the next, however late they are.
         return (end + 0.65 * self.once_after, end + 1.65 * self.once_after) if self.once_after else (begin, end)
 
-    def _gauge(self, at: Array, span: float) -> Array:
+    def _gauge(self, at: Floats, span: float) -> Floats:
         """Return the value of the tick at each moment, or the mean of the `span` seconds before; 0 outside its life."""
         if not span:
             ticks = np.searchsorted(self.times, at, "left")
@@ -96,13 +97,13 @@ class Curve:
         return np.asarray((np.interp(at, self.times, summed) - np.interp(at - span, self.times, summed)) / span)
 
 
-def gauge(per_tick: Array) -> Array:
+def gauge(per_tick: Floats) -> Floats:
     """Return a value per tick as values at the ticks' edges: each tells of the tick that ended there."""
     return np.concatenate([per_tick[:1], per_tick])
 
 
 @dataclass
-class Family:
+class Metric:
     """All series of one metric; a counter's name ends in `_total`, or its exporter says it is of unknown type."""
 
     name: str

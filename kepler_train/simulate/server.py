@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -25,6 +26,8 @@ class HttpAnswer:
     sent: int | None = None
 
 
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_OUR_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
 Handle = Callable[[str, dict[str, list[str]]], HttpAnswer]  # path, parameters
 
 
@@ -33,7 +36,7 @@ class Server(AbstractContextManager["Server"]):
 
     def __init__(self, handle: Handle, host: str = "127.0.0.1", port: int = 0) -> None:
         try:
-            self._http = _HttpServer((host, port), _handler(handle))
+            self._http = _HttpServer((host, port), _handler(handle, foreign_hosts=host not in _LOOPBACK))
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UserError(f"Cannot listen on {host}:{port}: {reason}. Choose another --port, or 0.") from error
@@ -65,7 +68,9 @@ class _HttpServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _handler(handle: Handle) -> type[BaseHTTPRequestHandler]:
+def _handler(handle: Handle, foreign_hosts: bool) -> type[BaseHTTPRequestHandler]:
+    """Return a handler; without `foreign_hosts` it refuses requests of pages that reach it by DNS rebinding."""
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = -1  # head and body leave together; two small writes would wait for each other
@@ -78,7 +83,10 @@ def _handler(handle: Handle) -> type[BaseHTTPRequestHandler]:
             self._answer("&".join(part for part in (urlsplit(self.path).query, form) if part))
 
         def _answer(self, parameters: str) -> None:
-            answer = handle(urlsplit(self.path).path, parse_qs(parameters, keep_blank_values=True))
+            if foreign_hosts or _OUR_HOST.fullmatch(self.headers.get("Host", "")):
+                answer = handle(urlsplit(self.path).path, parse_qs(parameters, keep_blank_values=True))
+            else:
+                answer = HttpAnswer(b"This server answers to its own address only.", HTTPStatus.FORBIDDEN, "text/plain")
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.content_type)
             self.send_header("Content-Length", str(len(answer.body)))
@@ -88,6 +96,6 @@ def _handler(handle: Handle) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-            """A line per request would hide the ones that matter."""
+            """Write nothing: a line per request would hide the ones that matter."""
 
     return Handler

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kepler_train.arrays import Floats
 from kepler_train.errors import UserError
-from kepler_train.simulate.activity import Array
-from kepler_train.simulate.series import Family, Scrapes
+from kepler_train.simulate.series import Metric, Scrapes
 
 Millis = NDArray[np.int64]
 Matcher = Callable[[str], bool]
@@ -24,7 +24,7 @@ class StoredSeries:
 
     labels: dict[str, str]
     times: Millis
-    values: Array
+    values: Floats
 
 
 class SampleStore:
@@ -47,7 +47,7 @@ class SampleStore:
         return [s for s in self.series if s.times[0] <= end and s.times[-1] >= start]
 
 
-def store_of(nodes: Iterable[tuple[Scrapes, list[Family]]]) -> SampleStore:
+def store_of(nodes: Iterable[tuple[Scrapes, list[Metric]]]) -> SampleStore:
     """Return what Prometheus holds after it has scraped these nodes."""
     series = []
     for scrapes, families in nodes:

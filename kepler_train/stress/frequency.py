@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 
 from kepler_train.stress.plan import sweep_mhz
-from kepler_train.stress.saved_limits import Limits, SavedLimits, delete_limits, load_limits, save_limits
+from kepler_train.stress.saved_limits import Limits, delete_limits, load_limits, save_limits
 
 _MIN, _MAX = "scaling_min_freq", "scaling_max_freq"  # kHz
 
@@ -72,9 +72,8 @@ class Cpufreq:
                 cpu: Limits(min_khz=_read(folder / _MIN), max_khz=_read(folder / _MAX))
                 for cpu, folder in policies.items()
             }
-            earlier = load_limits(self._state)
             # What is remembered already is how it was before us; what is read now may be ours.
-            save_limits(self._state, SavedLimits.of({**now, **(earlier.cpus if earlier else {})}))
+            save_limits(self._state, now | load_limits(self._state))
             for folder in policies.values():
                 khz = min(max(mhz * 1000, _read(folder / "cpuinfo_min_freq")), _read(folder / "cpuinfo_max_freq"))
                 _set_limits(folder, Limits(min_khz=khz, max_khz=khz))
@@ -85,11 +84,11 @@ class Cpufreq:
     def put_back(self) -> str:
         """Restore the saved limits, also those of a killed run; return a sentence on what could not be restored."""
         saved = load_limits(self._state)
-        if saved is None:
+        if not saved:
             return ""
         failed: dict[str, Limits] = {}
         reason = ""
-        for cpu, limits in saved.cpus.items():
+        for cpu, limits in saved.items():
             try:
                 _set_limits(self._cpus / cpu / "cpufreq", limits)
             except (OSError, ValueError) as error:
@@ -97,8 +96,8 @@ class Cpufreq:
         try:
             if not failed:
                 delete_limits(self._state)
-            elif failed != saved.cpus:
-                save_limits(self._state, SavedLimits.of(failed))
+            elif failed != saved:
+                save_limits(self._state, failed)
         except OSError as error:
             reason = str(error)
         if not reason:
@@ -111,7 +110,7 @@ class Cpufreq:
     @property
     def held(self) -> bool:
         """Return whether frequencies are held, by this run or by one that was killed."""
-        return load_limits(self._state) is not None
+        return bool(load_limits(self._state))
 
     def _online(self) -> Iterator[Path]:
         for cpu in sorted(self._cpus.glob("cpu[0-9]*")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from statistics import fmean
 from kepler_train.errors import UserError
 from kepler_train.events import say, warn
 from kepler_train.samples.schedule import Phase, Schedule
+from kepler_train.scratch import ScratchFolder
 from kepler_train.stress import job
 from kepler_train.stress.frequency import Cpufreq, NoSweep
 from kepler_train.stress.loads import KUBECTL, STRESS_NG, Load
@@ -62,7 +62,7 @@ class StressRun:
                 self._announce(number, planned)
                 self._record(self._phase(planned, stop, lock))
                 if number + 1 < len(self._plan.phases) and self._phases[-1].end > self._phases[-1].start:
-                    stop.sleep(self._plan.break_seconds)
+                    stop.wait(self._plan.break_seconds)
                 if stop.signal:
                     self._note(f"{stop.signal.name} ended the run in phase {number + 1} of {len(self._plan.phases)}.")
                     break
@@ -108,18 +108,17 @@ class StressRun:
 
     def _phase(self, planned: PlannedPhase, stop: StopSignals, lock: int) -> Phase:
         now = time.time()
+        never_ran = Outcome(now, now, 0, [])
         if planned.load in self._unavailable:
-            return self._record_of(
-                planned, Outcome(now, now, 0, []), PhaseVerdict("missing", self._unavailable[planned.load])
-            )
+            return self._record_of(planned, never_ran, PhaseVerdict("missing", self._unavailable[planned.load]))
         if not self._set_frequency(planned.frequency_mhz):
-            return self._record_of(planned, Outcome(now, now, 0, []), PhaseVerdict("failed", self._no_sweep))
+            return self._record_of(planned, never_ran, PhaseVerdict("failed", self._no_sweep))
         self._seen = []
         if planned.load.kind == "idle":
             outcome, verdict = self._idle(planned, stop)
         else:
-            with tempfile.TemporaryDirectory(prefix="kepler-train-stress-") as folder:
-                outcome, verdict = self._run_load(planned, Path(folder), stop, lock)
+            with ScratchFolder() as folder:
+                outcome, verdict = self._run_load(planned, folder, stop, lock)
         verdict = judge_clock(outcome.started, outcome.ended, outcome.elapsed) or verdict
         if stop.signal:
             verdict = PhaseVerdict("stopped", f"{stop.signal.name} ended it.", verdict.exit_code, verdict.bogo_ops)
@@ -151,7 +150,7 @@ class StressRun:
         started, clock = time.time(), time.monotonic()
         pause = _sampling_seconds(planned)
         while not stop.signal and (left := planned.seconds - (time.monotonic() - clock)) > 0:
-            stop.sleep(min(left, pause))
+            stop.wait(min(left, pause))
             self._sample_frequency()
         return Outcome(started, time.time(), time.monotonic() - clock, []), PhaseVerdict()
 

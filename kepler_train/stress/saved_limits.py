@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -16,7 +17,7 @@ STATE_FOLDER = Path("/run/kepler-train")
 _FILE = "cpufreq.json"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
-CpuName = Annotated[str, StringConstraints(pattern=r"^cpu[0-9]+$")]
+_CpuName = Annotated[str, StringConstraints(pattern=r"^cpu[0-9]+$")]
 
 
 class Limits(BaseModel):
@@ -28,39 +29,34 @@ class Limits(BaseModel):
     max_khz: int = Field(gt=0)
 
 
-class SavedLimits(BaseModel):
-    """The limits of the CPUs by name; CPUs that share theirs are listed once."""
+class _Saved(BaseModel):
+    """The limits of the CPUs by name, and the boot since which they hold; CPUs that share theirs are listed once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     boot: str
-    cpus: dict[CpuName, Limits]
-
-    @classmethod
-    def of(cls, cpus: dict[str, Limits]) -> Self:
-        """Return the limits with the mark of this boot."""
-        return cls(boot=_boot(), cpus=cpus)
+    cpus: dict[_CpuName, Limits]
 
 
-def save_limits(folder: Path, content: SavedLimits) -> None:
-    """Write the limits, and be sure that they are on disk."""
+def save_limits(folder: Path, cpus: Mapping[str, Limits]) -> None:
+    """Write the limits of CPUs by name, and be sure that they are on disk."""
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f"{_FILE}.new"
     with draft.open("w", encoding="utf-8") as file:
-        file.write(content.model_dump_json(indent=1) + "\n")
+        file.write(_Saved(boot=_boot(), cpus=dict(cpus)).model_dump_json(indent=1) + "\n")
         file.flush()
         os.fsync(file.fileno())
     draft.replace(folder / _FILE)
     _sync(folder)
 
 
-def load_limits(folder: Path) -> SavedLimits | None:
-    """Return the saved limits; None when nothing is held, or the machine has been restarted since."""
+def load_limits(folder: Path) -> dict[str, Limits]:
+    """Return the saved limits of CPUs by name; none when nothing is held, or the machine has been restarted since."""
     file = folder / _FILE
     try:
-        saved = SavedLimits.model_validate_json(file.read_bytes())
+        saved = _Saved.model_validate_json(file.read_bytes())
     except FileNotFoundError:
-        return None
+        return {}
     except (OSError, ValidationError) as error:
         detail = error.strerror if isinstance(error, OSError) else "it is not what a stress run writes"
         raise UserError(
@@ -69,8 +65,8 @@ def load_limits(folder: Path) -> SavedLimits | None:
         ) from None
     if saved.boot != _boot():
         delete_limits(folder)
-        return None
-    return saved
+        return {}
+    return saved.cpus
 
 
 def delete_limits(folder: Path) -> None:

@@ -12,7 +12,7 @@ from kepler_train.query.find_dialect import find_dialect
 from kepler_train.query.prometheus import Prometheus
 from kepler_train.samples.metrics import required_metrics
 from kepler_train.samples.nodes import own_node
-from kepler_train.samples.schedule import SCHEDULE, Schedule
+from kepler_train.samples.schedule import SCHEDULE
 from kepler_train.spec import RunSpec
 from kepler_train.stress.loads import parse_load
 from kepler_train.stress.session import StressSession, check_loaded, phase_counts
@@ -34,7 +34,8 @@ def stress(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:  # noqa: ARG001
         break_seconds=spec.stress_break_interval,
         sweep=spec.cpu_frequency_enabled,
     )
-    schedule, stopped = session.run(plan, _keep_nothing, spec.machine_id, node)
+    # A part of a schedule is no result of a step, so it is not kept.
+    schedule, stopped = session.run(plan, lambda _: None, spec.machine_id, node)
     if stopped:
         raise SystemExit(128 + stopped)  # as a step that is killed by it
     check_loaded(schedule, "the log above")
@@ -63,7 +64,3 @@ def measured_node(spec: RunSpec) -> str:
             " name the machine that is to be stressed in nodes."
         )
     return spec.nodes[0] if spec.nodes else nodes.pop()
-
-
-def _keep_nothing(schedule: Schedule) -> None:
-    """Ignore a part of a schedule, which is no result of a step."""

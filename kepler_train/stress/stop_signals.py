@@ -31,13 +31,9 @@ class StopSignals:
         os.close(self._write)
 
     def wait(self, seconds: float, *others: int) -> bool:
-        """Wait for a signal or until a descriptor of `others` can be read; return whether one can."""
+        """Wait so long, or until a signal comes or one of `others` can be read; return whether one can be."""
         ready, _, _ = select.select([self._read, *others], [], [], max(seconds, 0))
         return any(other in ready for other in others)
-
-    def sleep(self, seconds: float) -> None:
-        """Wait until the time is over or a signal comes."""
-        self.wait(seconds)
 
     def _note(self, number: int, _: FrameType | None) -> None:
         self.signal = self.signal or signal.Signals(number)

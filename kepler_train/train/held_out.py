@@ -13,13 +13,12 @@ import pandas as pd
 
 from kepler_train.columns import NODE, TIME, WORKLOAD
 from kepler_train.errors import DataError, KeplerTrainError, UserError
-from kepler_train.evaluate.baselines import CPU_TIME, MEAN, PREVIOUS
+from kepler_train.evaluate.baselines import CPU_TIME, CPU_TIME_FEATURES, MEAN, PREVIOUS
 from kepler_train.evaluate.judged import Coded, HeldOut
 from kepler_train.evaluate.lines import rising_line
 from kepler_train.evaluate.protocols import Protocol, Split, all_splits
 from kepler_train.events import progress
 from kepler_train.models import ComponentModel, Matrix, SubsetModel, Watts
-from kepler_train.train.cpu_time import cpu_time
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.training_set import TrainingSet, taken
 
@@ -128,6 +127,18 @@ def _watts(trainer: Trainer, model: ComponentModel | SubsetModel, component: str
 def _why(error: BaseException) -> str:
     first = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
     return f"{type(error).__name__}: {first}"
+
+
+def cpu_time_feature(frame: pd.DataFrame, data: TrainingSet) -> str:
+    """Return the feature that counts CPU time, in whichever unit the frame has it; without any, the main feature."""
+    complete = (name for name in CPU_TIME_FEATURES if name in frame.columns and not frame[name].isna().any())
+    return next(complete, data.features[data.main])
+
+
+def cpu_time(frame: pd.DataFrame, data: TrainingSet) -> Watts:
+    """Return the value of `cpu_time_feature` in every row."""
+    name = cpu_time_feature(frame, data)
+    return data.X[:, data.main] if name == data.features[data.main] else frame[name].to_numpy(dtype=np.float64)
 
 
 def cores() -> int:

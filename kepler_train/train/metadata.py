@@ -21,10 +21,10 @@ from kepler_train.models.lags import without_lag
 from kepler_train.models.metadata import ADDITIVE, HoldingOut, PreviousModel, Training
 from kepler_train.samples.schedule import IDLE
 from kepler_train.spec import RunSpec
-from kepler_train.train.cpu_time import cpu_time_feature
+from kepler_train.train.held_out import cpu_time_feature
 from kepler_train.train.methods.subsample import subsample_note
-from kepler_train.train.rows import TrainingRows
 from kepler_train.train.trainer import Trainer
+from kepler_train.train.training_rows import TrainingRows
 
 
 def training_of(

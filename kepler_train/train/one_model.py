@@ -7,7 +7,6 @@ from pathlib import Path
 from kepler_train.errors import DataError
 from kepler_train.evaluate.judged import HELD_OUT, MODEL
 from kepler_train.events import say
-from kepler_train.isolate.isolation import attributed_file
 from kepler_train.model_key import ModelKey
 from kepler_train.models import Fitted, PowerModel, save_model
 from kepler_train.models.metadata import PreviousModel
@@ -16,22 +15,10 @@ from kepler_train.train.checkpoints import checkpoints
 from kepler_train.train.held_out import fit, held_out
 from kepler_train.train.metadata import training_of
 from kepler_train.train.previous import best_before
-from kepler_train.train.rows import TrainingRows
 from kepler_train.train.trainer import Trainer
 from kepler_train.train.trainer import trainer as find_trainer
-from kepler_train.train.training_rows import Frames
+from kepler_train.train.training_rows import TrainingRows
 from kepler_train.workspace import Figures
-
-
-def train_part(
-    frames: Frames, isolated: Path, key: ModelKey, spec: RunSpec, out: Path, kept: Path | None = None
-) -> Figures:
-    """Fit a model on frames, save and re-load it, and hold rows out by every protocol.
-
-    `kept` is where the plan put the models that were published before.
-    """
-    data = frames.rows_for(key, windows_before(find_trainer(key.trainer), key))
-    return train_one(data, isolated / attributed_file(key.group), spec, key, out, kept)
 
 
 def windows_before(trainer: Trainer, key: ModelKey) -> int:
@@ -45,7 +32,10 @@ def windows_before(trainer: Trainer, key: ModelKey) -> int:
 def train_one(
     data: TrainingRows, containers: Path, spec: RunSpec, key: ModelKey, out: Path, kept: Path | None = None
 ) -> Figures:
-    """Train on rows of nodes; `containers` are those that DynPower is to add up for."""
+    """Fit a model to rows of nodes, save and re-load it, and hold rows out by every protocol.
+
+    `containers` are those that DynPower is to add up for, `kept` is where the plan put models published before.
+    """
     trainer = find_trainer(key.trainer)
     rows, features, sets = data.rows, data.features, data.sets
     say(

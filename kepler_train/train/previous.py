@@ -44,14 +44,9 @@ class Previous:
 
 def best_before(kept: Path | None, key: ModelKey) -> Previous | None:
     """Return the best model of the same source, output type and group in what the plan kept."""
-    return _read(next(iter(sorted((kept / BEST / str(key.family)).glob("*"))), None)) if kept else None
-
-
-def _read(folder: Path | None) -> Previous | None:
-    if folder is None or not folder.is_dir():
-        return None
+    folders = sorted((kept / BEST / str(key.family)).glob("*")) if kept else []
     try:
-        return Previous(*read_model(folder))
+        return Previous(*read_model(folders[0])) if folders else None
     except KeplerTrainError as error:
         warn(f"The model published before cannot be used: {error}")
         return None

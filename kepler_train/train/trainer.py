@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kepler_train.catalog import catalog
-from kepler_train.catalog.own_trainers import own_trainers
+from kepler_train.catalog.user_trainers import trainer_names, user_trainers
 from kepler_train.errors import UserError, unknown_name
-from kepler_train.train.own import load_own
+from kepler_train.train.user_trainer import load_user_trainer
 
 if TYPE_CHECKING:  # the names are asked for where no model is fitted
     from kepler_train.models import ComponentModel, SubsetModel
@@ -45,10 +45,9 @@ def trainer(name: str) -> Trainer:
     """Return the trainer of that name; its module is imported now."""
     if name in house_trainers():
         module = importlib.import_module(f"kepler_train.train.trainers.{catalog().trainer(name).module}")
-        found: Trainer = getattr(module, name)()
-        return found
-    user_trainers = own_trainers()
-    if name not in user_trainers:
-        known = unknown_name("trainer", name, [*house_trainers(), *user_trainers])
+        made: Trainer = getattr(module, name)()
+        return made
+    if name not in user_trainers():
+        known = unknown_name("trainer", name, trainer_names())
         raise UserError(f"This version cannot train by that name. {known}")
-    return load_own(name, user_trainers[name])
+    return load_user_trainer(name, user_trainers()[name])

@@ -1,58 +1,86 @@
-"""Training rows from the frames of extraction and isolation."""
+"""Rows that all trainers of a source, output type and feature group learn from, of the frames of earlier steps."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kepler_train.catalog import catalog
-from kepler_train.columns import NODE, power_column
+from kepler_train.columns import NODE, TIME, WORKLOAD, power_column
 from kepler_train.errors import DataError, UserError
 from kepler_train.extract.chosen import ChosenFeatures
 from kepler_train.extract.feature_groups import select_group
 from kepler_train.extract.frame_files import read_node_rows
-from kepler_train.extract.row_times import workloads_or_blocks
+from kepler_train.extract.row_times import RowTimes, workloads_or_blocks
 from kepler_train.isolate.isolation import isolated_node_file
 from kepler_train.machine.by_node import common_machine, read_machines
 from kepler_train.machine.spec import MachineSpec
-from kepler_train.model_key import Family, ModelKey
+from kepler_train.model_key import Family
+from kepler_train.models.hull import Hull
 from kepler_train.models.lags import lagged_names, with_lags
 from kepler_train.spec import RunSpec
-from kepler_train.train.rows import TrainingRows
-from kepler_train.train.training_set import training_sets
+from kepler_train.train.training_set import TrainingSet, training_sets
 
 
-class Frames:
-    """The frames of extraction and isolation. The last rows are cached: the trainers of a family come in turn."""
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows of nodes, sorted by node and time, the training set of each component, and the machine.
 
-    def __init__(self, extracted: Path, isolated: Path, spec: RunSpec, features: ChosenFeatures | None = None) -> None:
-        """Take `features`, or else those of the feature group that have data."""
-        self._extracted, self._isolated, self._spec, self._features = extracted, isolated, spec, features
-        self._last: tuple[tuple[Family, int], TrainingRows] | None = None
+    Derived values are cached: ten trainers and more need the same.
+    """
 
-    def staged_at(self, extracted: Path, isolated: Path) -> Self:
-        """Return these frames, whose files are now in other folders."""
-        self._extracted, self._isolated = extracted, isolated
-        return self
+    rows: pd.DataFrame
+    features: list[str]
+    sets: Mapping[str, TrainingSet]
+    machine: MachineSpec | None = None
+    features_from: str = "group"
+    note: str = ""  # on the choice of features
 
-    def rows_for(self, key: ModelKey, lags: int) -> TrainingRows:
-        """Return the rows that a model learns from, with the features of so many earlier windows."""
-        wanted = key.family, lags
-        if self._last is None or self._last[0] != wanted:
-            self._last = wanted, self._read(key.family, lags)
-        return self._last[1]
+    @cached_property
+    def window(self) -> tuple[datetime, datetime]:
+        """Return the times of the first and the last row."""
+        return self.rows[TIME].min(), self.rows[TIME].max()
 
-    def _read(self, family: Family, lags: int) -> TrainingRows:
-        if family.output_type == "AbsPower":
-            frame = read_node_rows(self._extracted)
-        else:
-            frame = pd.read_parquet(self._isolated / isolated_node_file(family.group))
-        nodes = set(frame[NODE]) & set(self._spec.nodes or frame[NODE])
-        machine = common_machine(read_machines(self._extracted), nodes)
-        return training_rows(frame, machine, self._spec, family, lags, self._features)
+    @cached_property
+    def window_seconds(self) -> float:
+        """Return the length of the window of one row (s)."""
+        return RowTimes.of(self.rows).seconds
+
+    @cached_property
+    def workloads(self) -> dict[str, int]:
+        """Return how many rows each workload has, in the order in which they ran."""
+        counted = self.rows[WORKLOAD].value_counts(sort=False)
+        return {str(name): int(count) for name, count in counted.items()}
+
+    def hull(self, features: tuple[str, ...], *, parts: bool) -> dict[str, Any]:
+        """Return the hull of the rows over some features, as in metadata; with `parts` also of what is below it."""
+        if (features, parts) not in self._hulls:
+            self._hulls[features, parts] = Hull.of(self.rows, list(features), parts=parts).as_dict()
+        return self._hulls[features, parts]
+
+    @cached_property
+    def _hulls(self) -> dict[tuple[tuple[str, ...], bool], dict[str, Any]]:
+        return {}
+
+
+def read_training_rows(
+    extracted: Path, isolated: Path, spec: RunSpec, family: Family, lags: int, chosen: ChosenFeatures | None
+) -> TrainingRows:
+    """Return the rows of a family in the folders of extraction and isolation, with the features of earlier windows."""
+    if family.output_type == "AbsPower":
+        frame = read_node_rows(extracted)
+    else:
+        frame = pd.read_parquet(isolated / isolated_node_file(family.group))
+    nodes = set(frame[NODE]) & set(spec.nodes or frame[NODE])
+    machine = common_machine(read_machines(extracted), nodes)
+    return training_rows(frame, machine, spec, family, lags, chosen)
 
 
 def training_rows(
@@ -63,8 +91,11 @@ def training_rows(
     lags: int = 0,
     chosen: ChosenFeatures | None = None,
 ) -> TrainingRows:
-    """Return the training rows of a frame; DynPower has no intercept, since no work is no dynamic power."""
-    frame = _of_the_asked_nodes(frame, spec)
+    """Return the training rows of a frame: with the `chosen` features, else those of the group that have data.
+
+    DynPower has no intercept, since no work is no dynamic power.
+    """
+    frame = _of_requested_nodes(frame, spec)
     rows = workloads_or_blocks(frame, spec.folds)
     features = chosen.columns if chosen else _features(rows, family.group, spec.thirdparty_metrics)
     power = _power_columns(frame, family.source)
@@ -109,7 +140,7 @@ def _power_columns(frame: pd.DataFrame, source: str) -> dict[str, str]:
     return measured
 
 
-def _of_the_asked_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
+def _of_requested_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
     """Return the rows of the nodes to learn from; several nodes share a model only when the user names them."""
     nodes = sorted(frame[NODE].unique())
     if len(nodes) > 1 and not spec.nodes:

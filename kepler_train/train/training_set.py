@@ -42,21 +42,16 @@ class TrainingSet:
         """Return some of the rows, by position or by mask."""
         return taken({self.component: self}, rows)[self.component]
 
-    def of(self, columns: list[int]) -> TrainingSet:
-        """Return some of the columns; without the main column the first takes its place."""
-        main = columns.index(self.main) if self.main in columns else 0
-        return replace(self, features=[self.features[column] for column in columns], X=self.X[:, columns], main=main)
-
 
 def taken(sets: Mapping[str, TrainingSet], rows: npt.NDArray[Any]) -> dict[str, TrainingSet]:
     """Return some of the rows of every component; arrays that components share are taken once."""
-    done: dict[int, npt.NDArray[Any]] = {}
+    parts: dict[int, npt.NDArray[Any]] = {}
 
     def part(whole: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if id(whole) not in done:
-            done[id(whole)] = whole[rows]
-            done[id(whole)].flags.writeable = False  # no trainer may change what others look at
-        return done[id(whole)]
+        if id(whole) not in parts:
+            parts[id(whole)] = whole[rows]
+            parts[id(whole)].flags.writeable = False  # no trainer may change what others look at
+        return parts[id(whole)]
 
     return {
         component: replace(data, X=part(data.X), y=part(data.y), workloads=part(data.workloads), times=part(data.times))
@@ -82,10 +77,3 @@ def training_sets(
         place = features.index(main) if main in features else 0
         sets[component] = TrainingSet(features, X, y, workloads, times, component, place, intercept, seed)
     return sets
-
-
-def training_set(
-    frame: pd.DataFrame, features: list[str], component: str, column: str, group: str, *, intercept: bool, seed: int
-) -> TrainingSet:
-    """Return the rows of a frame for one component."""
-    return training_sets(frame, features, {component: column}, group, intercept=intercept, seed=seed)[component]

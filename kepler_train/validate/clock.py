@@ -12,13 +12,17 @@ times the power that it ever shows otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from kepler_train.arrays import Floats
 from kepler_train.samples.parquet import LATE, Series
+
+T = TypeVar("T")
 
 # A phase is the median of up to this many scrapes, and of no fewer than that: a step nearer to the edge is not seen.
 _MANY, _FEW = 20, 5
@@ -75,11 +79,19 @@ def _phases(times: Floats, first: Floats, interval: float, near: float) -> tuple
 
 def _clearest(candidates: Iterable[tuple[int, float, float]]) -> list[tuple[int, float]]:
     """Return one of the (position, shift, clearness) that show the same step: where it parts the phases best."""
-    steps: list[tuple[int, float]] = []
-    for position, shift, _ in sorted(candidates, key=lambda candidate: -candidate[2]):
-        if all(abs(position - other) > _MANY for other, _ in steps):
-            steps.append((position, shift))
-    return sorted(steps)
+    by_clearness = sorted(candidates, key=lambda candidate: -candidate[2])
+    return sorted((position, shift) for position, shift, _ in apart(by_clearness, lambda step: step[0], _MANY))
+
+
+def apart(items: Iterable[T], place: Callable[[T], float], distance: float) -> Iterator[T]:
+    """Yield items that lie farther than a distance from each one before them."""
+    places: list[float] = []
+    for item in items:
+        at = place(item)
+        number = bisect(places, at)
+        if all(abs(at - other) > distance for other in places[max(number - 1, 0) : number + 1]):
+            places.insert(number, at)
+            yield item
 
 
 def steps_by_energy(counters: Sequence[Series], interval: float | None) -> list[ClockStep]:

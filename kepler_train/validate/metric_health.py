@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from kepler_train.arrays import Floats
 from kepler_train.samples.duplicates import duplicated
 from kepler_train.samples.parquet import LATE, Series
 from kepler_train.validate.clock import ClockStep, clock_steps
-from kepler_train.validate.timing import Window, find_gaps, median_scrape_interval, scrape_times
+from kepler_train.validate.timing import ScrapeTally, Window, find_gaps
 
 
 @dataclass(frozen=True)
@@ -36,35 +37,62 @@ class MetricHealth:
     clock_steps: list[ClockStep] = field(default_factory=list)
 
 
-def metric_health(series: Sequence[Series], window: Window, *, counter: bool, exporter_pod: bool) -> MetricHealth:
+class MetricTally:
+    """The health of one metric on one node, told of one series after the other: their samples are not kept."""
+
+    def __init__(self, *, counter: bool, exporter_pod: bool) -> None:
+        self.moved = False
+        self._counter, self._exporter_pod = counter, exporter_pod
+        self._scrapes = ScrapeTally()
+        self._edges: list[Series] = []
+        self._longest: Floats = np.array([])
+        self._samples = self._resets = self._not_finite = self._negative = self._doubled = 0
+
+    def add(self, series: Series) -> None:
+        """Count the samples of a series."""
+        self._scrapes.add(series.times)
+        edges = series.times[[0, -1]] if len(series.times) else series.times
+        self._edges.append(Series(series.labels, edges, edges))
+        if len(series.times) > len(self._longest):
+            self._longest = series.times
+        known = series.values[np.isfinite(series.values)]
+        changes = np.diff(known)
+        self.moved = self.moved or bool(np.any(changes != 0))
+        self._samples += len(series.values)
+        self._not_finite += len(series.values) - len(known)
+        self._doubled += series.doubled
+        if self._counter:
+            self._resets += int(np.sum(changes < 0))
+            self._negative += int(np.sum(known < 0))
+
+    def health(self, window: Window) -> MetricHealth:
+        """Return the health in a window."""
+        interval, times = self._scrapes.interval, self._scrapes.times
+        gaps = find_gaps(times, interval, window)
+        return MetricHealth(
+            kind="counter" if self._counter else "gauge",
+            series=len(self._edges),
+            samples=self._samples,
+            first=float(times[0]),
+            last=float(times[-1]),
+            scrape_interval=interval,
+            gaps=gaps.count,
+            longest_gap=gaps.longest,
+            missing_share=gaps.missing_share,
+            series_gaps=self._scrapes.longer_than(LATE * interval) if interval else 0,
+            resets=self._resets,
+            doubled=self._doubled,
+            duplicate_series=duplicated(self._edges, exporter_pod=self._exporter_pod),
+            not_finite=self._not_finite,
+            negative=self._negative,
+            moved=self.moved,
+            clock_steps=clock_steps(self._longest, interval),
+        )
+
+
+def metric_health(series: Iterable[Series], window: Window, *, counter: bool, exporter_pod: bool) -> MetricHealth:
     """Return the health of one metric on one node, from all its series."""
-    interval, times = median_scrape_interval(series), scrape_times(series)
-    gaps = find_gaps(times, interval, window)
-    owner = np.repeat(np.arange(len(series)), [len(single.times) for single in series])
-    stamps, values = (
-        np.concatenate([single.times for single in series]),
-        np.concatenate([single.values for single in series]),
-    )
-    known = np.isfinite(values)
-    within = np.diff(owner) == 0
-    within_known = np.diff(owner[known]) == 0
-    changes = np.diff(values[known])[within_known]
-    return MetricHealth(
-        kind="counter" if counter else "gauge",
-        series=len(series),
-        samples=len(values),
-        first=float(times[0]),
-        last=float(times[-1]),
-        scrape_interval=interval,
-        gaps=gaps.count,
-        longest_gap=gaps.longest,
-        missing_share=gaps.missing_share,
-        series_gaps=int(np.sum(np.diff(stamps)[within] > LATE * interval)) if interval else 0,
-        resets=int(np.sum(changes < 0)) if counter else 0,
-        doubled=sum(single.doubled for single in series),
-        duplicate_series=duplicated(series, exporter_pod=exporter_pod),
-        not_finite=int(np.sum(~known)),
-        negative=int(np.sum(values[known] < 0)) if counter else 0,
-        moved=bool(np.any(changes != 0)),
-        clock_steps=clock_steps(max(series, key=lambda single: len(single.times)).times, interval),
-    )
+    tally = MetricTally(counter=counter, exporter_pod=exporter_pod)
+    for single in series:
+        tally.add(single)
+    return tally.health(window)

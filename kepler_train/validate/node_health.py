@@ -11,7 +11,7 @@ from kepler_train.arrays import Floats
 from kepler_train.catalog import catalog
 from kepler_train.samples.meters import Meter
 from kepler_train.samples.schedule import Schedule
-from kepler_train.validate.clock import ClockStep, steps_by_energy
+from kepler_train.validate.clock import ClockStep, apart, steps_by_energy
 from kepler_train.validate.meter_health import MeterHealth, meter_health, parts_above_whole
 from kepler_train.validate.phases import PhaseSamples, phase_samples
 from kepler_train.validate.timing import Gaps, Window, find_gaps, median_scrape_interval, scrape_times
@@ -82,11 +82,8 @@ def _intervals(seconds: Floats, interval: float | None) -> int:
 
 def _merged(steps: list[ClockStep], interval: float | None) -> list[ClockStep]:
     """Return each step once: the metrics of one scrape share its stamp, and energy tells the size in full."""
-    merged: list[ClockStep] = []
-    for step in sorted(steps, key=lambda step: -abs(step.seconds)):
-        if all(abs(step.time - other.time) > (interval or 0.0) for other in merged):
-            merged.append(step)
-    return sorted(merged, key=lambda step: step.time)
+    by_size = sorted(steps, key=lambda step: -abs(step.seconds))
+    return sorted(apart(by_size, lambda step: step.time, interval or 0.0), key=lambda step: step.time)
 
 
 def _judged(health: NodeHealth, node: str) -> NodeHealth:

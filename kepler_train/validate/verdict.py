@@ -14,12 +14,12 @@ from kepler_train.catalog import catalog
 from kepler_train.errors import DataError
 from kepler_train.samples.meters import Meter, meters_of, no_meters_of
 from kepler_train.samples.metrics import RequiredMetrics, feature_metrics, required_metrics
-from kepler_train.samples.parquet import Series, metrics_in, read_series
+from kepler_train.samples.parquet import MetricFile, metrics_in
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 from kepler_train.validate.findings import LOST, REMARK, Finding, by_importance, findings_of
 from kepler_train.validate.groups import group_state
-from kepler_train.validate.metric_health import MetricHealth, metric_health
+from kepler_train.validate.metric_health import MetricHealth, MetricTally
 from kepler_train.validate.node_health import NodeHealth, node_health
 from kepler_train.validate.outcome import GroupVerdict, Verdict
 from kepler_train.validate.timing import Window, scrape_times
@@ -72,7 +72,9 @@ def _verdict(spec: RunSpec, samples: Path, schedule: Schedule) -> Verdict:
     ]
     for node, node_meters in meters.items():
         metrics = {metric: by_node[node] for metric, by_node in collected.metrics.items() if node in by_node}
-        steps = [step for meter in node_meters for step in metrics[meter.metric].clock_steps]
+        # The series of a node without a name cannot be told from those of no node.
+        own = [metrics[meter.metric] for meter in node_meters if meter.metric in metrics]
+        steps = [step for health in own for step in health.clock_steps]
         healths[node] = node_health(node, node_meters, window, steps, schedule)
         findings += findings_of(node, healths[node], metrics, 2 * spec.folds)
         findings += _missing_sources(node, node_meters, spec)
@@ -120,39 +122,38 @@ class _Collected:
         self._spec, self._windows = spec, windows
         if want.vm_label:
             self.remarks.append(Finding(REMARK, "", _ASCRIBED))
-        energy = {metric: read_series(samples, metric) for metric in want.energy}
-        self._nodes = want.nodes(one.labels for many in energy.values() for one in many)
-        for metric, many in energy.items():
-            self._look_at(metric, many, ())
+        files = {metric: MetricFile(samples, metric) for metric in (*want.energy, *want.features)}
+        self._nodes = want.nodes(labels for metric in want.energy for labels in files[metric].labels)
         features = _features_by_metric(spec, want.dialect)
-        for metric in want.features:
-            self._look_at(metric, read_series(samples, metric), features[metric])
+        for metric, file in files.items():
+            self._look_at(file, features.get(metric, []))
 
-    def _look_at(self, metric: str, many: list[Series], features: tuple[str, ...] | list[str]) -> None:
-        split = self._nodes.split([one.labels for one in many])
-        homeless = len(many) - sum(map(len, split.values()))
+    def _look_at(self, file: MetricFile, features: list[str]) -> None:
+        """Look at every series of a metric once, some at a time: there may be more than memory has room for."""
+        split = self._nodes.split(file.labels)
+        homeless = len(file.labels) - sum(map(len, split.values()))
         if homeless:
             self.remarks.append(
-                Finding(REMARK, "", f"{homeless} series of {metric} belong to no node that Kepler reports on")
+                Finding(REMARK, "", f"{homeless} series of {file.metric} belong to no node that Kepler reports on")
             )
-        kind = catalog().kind_of(_own_name(metric, self._spec))
-        for node, positions in split.items():
-            if node not in self._windows:
+        kind = catalog().kind_of(_own_name(file.metric, self._spec))
+        nodes = {position: node for node, positions in split.items() if node in self._windows for position in positions}
+        # Of a metric that we do not know, the pod may be what it measures.
+        exporter_pod = file.metric not in self._spec.thirdparty_metrics
+        tallies = {node: MetricTally(counter=kind == "counter", exporter_pod=exporter_pod) for node in nodes.values()}
+        exported = {name: entry for name in features if (entry := catalog().exporter_features.get(name))}
+        for position, series in enumerate(file.in_parts()):
+            if position not in nodes:
                 continue
-            own = [many[position] for position in positions]
-            self.metrics.setdefault(metric, {})[node] = health = metric_health(
-                own,
-                self._windows[node],
-                counter=kind == "counter",
-                # Of a metric that we do not know, the pod may be what it measures.
-                exporter_pod=metric not in self._spec.thirdparty_metrics,
-            )
+            tallies[nodes[position]].add(series)
+            for feature, entry in exported.items():
+                if entry.takes(series.labels):
+                    self._note(nodes[position], feature, len(set(series.values)) > 1)
+        for node, tally in tallies.items():
+            self.metrics.setdefault(file.metric, {})[node] = tally.health(self._windows[node])
             for feature in features:
-                exported = catalog().exporter_features.get(feature)
-                if exported is None:
-                    self._note(node, feature, health.moved)
-                elif taken := [one for one in own if exported.takes(one.labels)]:
-                    self._note(node, feature, any(len(set(one.values)) > 1 for one in taken))
+                if feature not in exported:
+                    self._note(node, feature, tally.moved)
 
     def _note(self, node: str, feature: str, moved: bool) -> None:
         self.features[node][feature] = moved or self.features[node].get(feature, False)

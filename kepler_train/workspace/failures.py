@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kepler_train.addresses import without_secrets
 from kepler_train.errors import KeplerTrainError
 from kepler_train.events import warn
 from kepler_train.spec import RunSpec
@@ -52,7 +53,7 @@ def failure_reasons(run: Run, step: str, parts: Iterable[str], spec: RunSpec) ->
 
 def _reason(error: Exception, run: Run) -> str:
     if isinstance(error, KeplerTrainError):
-        return str(error)
+        return without_secrets(str(error))
     return f"It met a bug, {type(error).__name__}: please report it with {run.log}."
 
 

@@ -12,7 +12,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from kepler_train.errors import UserError
-from kepler_train.workspace.scratch import scratch_folder
+from kepler_train.hashing import sha256_of
+from kepler_train.scratch import ScratchFolder
+from kepler_train.workspace.keys import below
 
 _SCRATCH = ".scratch"
 
@@ -36,6 +38,11 @@ class FolderStore:
 
     def write(self, key: str, content: bytes) -> None:
         """Write a small file."""
+        if self.private:  # nobody can see half of it
+            with self._writing(self.root):
+                (self.root / key).parent.mkdir(parents=True, exist_ok=True)
+                (self.root / key).write_bytes(content)
+            return
         with self.scratch() as scratch:
             with self._writing(self.root):
                 (scratch / "content").write_bytes(content)
@@ -73,7 +80,7 @@ class FolderStore:
 
     def download(self, key: str, folder: Path) -> Path:
         """Link the file into `folder` and return `<folder>/<key>`: its content stays when the key is written anew."""
-        source, target = self.root / key, folder / key
+        source, target = below(self.root, key), below(folder, key)
         if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -81,6 +88,16 @@ class FolderStore:
             except OSError:  # another file system, one without links, or a file of another user
                 target.symlink_to(source)
         return target
+
+    def sha256(self, key: str) -> str | None:
+        """Return the SHA-256 of what a file holds now, or None when it does not exist."""
+        path = self.root / key
+        try:
+            return sha256_of(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}.") from None
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Return every key below the folder `prefix` with its size (bytes)."""
@@ -105,7 +122,7 @@ class FolderStore:
         with ExitStack() as stack:
             with self._writing(self.root):
                 home.mkdir(parents=True, exist_ok=True)
-                work = stack.enter_context(scratch_folder(home))
+                work = stack.enter_context(ScratchFolder(home))
             yield work
 
     @contextmanager

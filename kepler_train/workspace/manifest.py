@@ -6,8 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from kepler_train import strict_json
 from kepler_train.errors import UserError
 from kepler_train.hashing import sha256_of
 
@@ -55,8 +56,8 @@ class Manifest(BaseModel):
     def read(cls, content: bytes, where: str) -> Manifest:
         """Return the manifest in a file, or refuse the file in one sentence."""
         try:
-            return cls.model_validate_json(content)
-        except ValidationError:
+            return cls.model_validate(strict_json.parse(content))
+        except ValueError:  # also of pydantic
             raise UserError(f"{where} is not a manifest of this version: remove it and run the step again.") from None
 
 

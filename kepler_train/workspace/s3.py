@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kepler_train.addresses import SECRETS_OF_FILES, secret_in, without_secrets
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
-from kepler_train.workspace.scratch import scratch_folder
+from kepler_train.scratch import ScratchFolder
+from kepler_train.workspace.keys import below
 
+_SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _DENIED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Forbidden", "401"}
 _OVERTAKEN = {"412", "PreconditionFailed", "409", "ConditionalRequestConflict", *_MISSING}
 _TRANSIENT = {"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "429", "408"}
+_PIECE = 1 << 20  # bytes read at a time
 
 
 class S3Store:
@@ -31,11 +36,14 @@ class S3Store:
         self.uri = f"s3://{bucket}/{prefix}".rstrip("/")
         # A server that does not answer is noticed within half a minute: then it is Airflow's turn to wait.
         retries = {"total_max_attempts": 4, "mode": "standard"}
+        for variable in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+            _check_endpoint(os.environ.get(variable, ""), variable)
         with self._explained():
             self._client: Any = boto3.client(
                 "s3",
                 config=Config(retries=retries, connect_timeout=5, read_timeout=30, s3={"addressing_style": "path"}),
             )
+        _check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
 
     def read(self, key: str) -> bytes | None:
         """Return the content of a small object, or None when it does not exist."""
@@ -83,11 +91,27 @@ class S3Store:
         with self._explained():
             self._client.upload_file(str(file), self.bucket, self._key(key))
 
+    def sha256(self, key: str) -> str | None:
+        """Return the SHA-256 of what an object holds now, read from its first byte to its last; None without one."""
+        from botocore.exceptions import ClientError
+
+        digest = hashlib.sha256()
+        with self._explained():
+            try:
+                body = self._client.get_object(Bucket=self.bucket, Key=self._key(key))["Body"]
+                for piece in body.iter_chunks(_PIECE):
+                    digest.update(piece)
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in _MISSING:
+                    raise
+                return None
+        return digest.hexdigest()
+
     def download(self, key: str, folder: Path) -> Path:
         """Copy an object into `folder` and return the path; there is no file when the object does not exist."""
         from botocore.exceptions import ClientError
 
-        target = folder / key
+        target = below(folder, key)
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
             try:
@@ -116,11 +140,7 @@ class S3Store:
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """Yield a folder of this machine, removed afterwards."""
-        with ExitStack() as stack:
-            try:
-                work = stack.enter_context(scratch_folder(Path(tempfile.gettempdir())))
-            except OSError as error:
-                raise UserError(f"There is no folder to work in ({error.strerror}): set TMPDIR to one.") from None
+        with ScratchFolder() as work:
             yield work
 
     def _key(self, key: str) -> str:
@@ -142,7 +162,7 @@ class S3Store:
 
         if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError):
             return UserError(f"No keys for {self.uri}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
-        message = " ".join(str(error).split()).rstrip(".")
+        message = _without_secrets(" ".join(str(error).split()).rstrip("."))
         # upload_file wraps the client's error in one of its own and keeps only the words.
         match = re.search(r"An error occurred \((\w+)\)", message)
         code = match[1] if match else ""
@@ -159,3 +179,16 @@ class S3Store:
         ):
             return UserError(f"{self.uri} cannot be used: {message}.")
         return TryAgain(f"{self.uri} did not answer: {message}.")
+
+
+def _check_endpoint(address: str, setting: str) -> None:
+    """Refuse an address of the S3 server that has a secret in it, as messages and logs would show it."""
+    if secret := secret_in(address):
+        raise UserError(f"The address of the S3 server ({setting}) has {secret} in it: set {SECRETS_OF_FILES} instead.")
+
+
+def _without_secrets(message: str) -> str:
+    """Return a message of boto3 or of the server without the keys; it may quote addresses and what it was sent."""
+    for secret in filter(None, map(os.environ.get, _SECRETS)):
+        message = message.replace(secret, "***")
+    return without_secrets(message)

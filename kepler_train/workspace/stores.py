@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from kepler_train.addresses import BadAddress, files_at
 from kepler_train.errors import UserError
 from kepler_train.workspace.folder import FolderStore
 from kepler_train.workspace.s3 import S3Store
@@ -17,16 +17,14 @@ FileStore = FolderStore | S3Store
 def open_store(uri: str) -> FileStore:
     """Return the store at an address: a folder's path or s3://bucket/prefix."""
     try:
-        parts = urlsplit(uri)
-    except ValueError:
-        raise UserError(f"{uri!r} is neither a folder nor an s3:// address.") from None
-    if parts.scheme == "s3":
-        if not parts.netloc:
-            raise UserError(f"{uri!r} names no bucket: write s3://bucket/prefix.")
-        return S3Store(parts.netloc, parts.path.strip("/"))
-    if parts.scheme not in ("", "file") or not uri:
+        place = files_at(uri)
+    except BadAddress as error:
+        raise UserError(f"{error}.") from None
+    if isinstance(place, tuple):
+        return S3Store(*place)
+    if not place:
         raise UserError(f"{uri!r} is neither a folder nor an s3:// address.")
     try:
-        return FolderStore(Path(parts.path if parts.scheme == "file" else uri).expanduser().absolute())
+        return FolderStore(Path(place).expanduser().absolute())
     except RuntimeError:  # ~somebody
         raise UserError(f"{uri!r} names the home of an account that is not there.") from None

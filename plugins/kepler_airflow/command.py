@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kepler_airflow.settings import settings
+from kepler_train.query.trusted_servers import LISTED
 
 PLAN, STRESS = "plan", "stress"
 
@@ -21,10 +22,14 @@ def arguments(step: str, part: str = "") -> list[str]:
 
 
 def environment(step: str) -> dict[str, str]:
-    """Return what only the plan needs: the run's parameters and its window, as Airflow knows them."""
+    """Return which servers may have credentials and, for the plan, the run's parameters and its window.
+
+    A pod has the credentials from a secret, but neither the environment nor the files of this installation.
+    """
+    trusted = {LISTED: ",".join(settings().trusted_servers)}
     if step != PLAN:
-        return {}
-    return {
+        return trusted
+    return trusted | {
         "KEPLER_TRAIN_SPEC": "{{ params | tojson }}",
         "KEPLER_TRAIN_INTERVAL": _INTERVAL,
         "KEPLER_TRAIN_NOW": "{{ dag_run.run_after.isoformat() }}",

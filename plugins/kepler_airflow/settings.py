@@ -5,7 +5,8 @@
 | KEPLER_TRAIN_RUNTIME | `local`: steps are processes of the worker; `pods`: each is a pod | local |
 | KEPLER_TRAIN_WORKSPACE | folder or s3://bucket/prefix for the files of runs | required |
 | KEPLER_TRAIN_DEFAULTS | JSON file with defaults of run parameters, shown in the trigger form | none |
-| KEPLER_TRAIN_PROMETHEUS_URL | default of the parameter `prometheus` | http://127.0.0.1:9090 |
+| KEPLER_TRAIN_PROMETHEUS_URL | default of the parameter `prometheus`; it gets the credentials | http://127.0.0.1:9090 |
+| KEPLER_TRAIN_TRUSTED_SERVERS | other servers that runs may name and that get the credentials too | none |
 | KEPLER_TRAIN_PAIRS | DAGs to make, `source/group`, separated by commas | rapl-sysfs/BPFOnly |
 | KEPLER_TRAIN_SCHEDULE | cron expression (UTC) of the nightly run | 0 2 * * * |
 | KEPLER_TRAIN_IMAGE | pods: image of the steps | kepler-train-step:<version> |
@@ -16,16 +17,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kepler_train import __version__
+from kepler_train import __version__, strict_json
+from kepler_train.addresses import BadAddress, files_at, origin_of
 from kepler_train.catalog import catalog
 from kepler_train.errors import UserError, unknown_name
+from kepler_train.query.trusted_servers import LISTED, OWN, trusted_servers
+from kepler_train.spec import read_spec
 
 RUNTIMES = ("local", "pods")
 
@@ -37,6 +40,7 @@ class Settings:
     runtime: str
     workspace: str
     defaults: dict[str, Any]
+    trusted_servers: list[str]
     pairs: list[tuple[str, str]]
     schedule: str
     image: str
@@ -54,11 +58,17 @@ def settings() -> Settings:
     workspace = os.environ.get("KEPLER_TRAIN_WORKSPACE", "")
     if not workspace:
         raise UserError("KEPLER_TRAIN_WORKSPACE is not set: name the folder or s3:// address for the files of runs.")
+    try:
+        files_at(workspace)
+    except BadAddress as error:
+        raise UserError(f"KEPLER_TRAIN_WORKSPACE: {error}.") from None
+    defaults = _defaults(os.environ.get("KEPLER_TRAIN_DEFAULTS", ""))
     template = Path(__file__).resolve().parents[2] / "docker" / "step" / "pod.yaml"
     return Settings(
         runtime=runtime,
         workspace=workspace,
-        defaults=_defaults(os.environ.get("KEPLER_TRAIN_DEFAULTS", "")),
+        defaults=defaults,
+        trusted_servers=_trusted_servers(defaults),
         pairs=_pairs(os.environ.get("KEPLER_TRAIN_PAIRS", "rapl-sysfs/BPFOnly")),
         schedule=os.environ.get("KEPLER_TRAIN_SCHEDULE", "0 2 * * *"),
         image=os.environ.get("KEPLER_TRAIN_IMAGE", f"kepler-train-step:{__version__}"),
@@ -68,15 +78,23 @@ def settings() -> Settings:
     )
 
 
+def _trusted_servers(defaults: dict[str, Any]) -> list[str]:
+    """Return the servers that may have the credentials: of the environment, and that of the defaults."""
+    own = origin_of(read_spec(defaults, "KEPLER_TRAIN_DEFAULTS").prometheus)
+    named = trusted_servers() if any(map(os.environ.get, (OWN, LISTED))) else []
+    return [str(origin) for origin in dict.fromkeys([own, *named])]
+
+
 def _defaults(file: str) -> dict[str, Any]:
-    server = os.environ.get("KEPLER_TRAIN_PROMETHEUS_URL")
-    own = {"prometheus": server} if server else {}
+    server = os.environ.get(OWN)
+    own = {"prometheus": read_spec({"prometheus": server}, OWN).prometheus} if server else {}
     if not file:
         return own
     try:
-        defaults = json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) cannot be read: {error}.") from None
+        text = Path(file).read_bytes()
+    except OSError as error:
+        raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) cannot be read: {error.strerror}.") from None
+    defaults = strict_json.read(text, f"The defaults {file} (KEPLER_TRAIN_DEFAULTS)")
     if not isinstance(defaults, dict):
         raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) must be a JSON object of run parameters.")
     return own | defaults

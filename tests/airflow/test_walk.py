@@ -2,81 +2,36 @@
 
 import json
 import os
-import shutil
 import signal
 import time
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from browsing import log_in
+from running_stack import DAG, SECRETS, START, WINDOW
 
 from kepler_train.errors import UserError
 from kepler_train.local.follow import failed_tasks
-from kepler_train.local.stack import Stack
-from kepler_train.local.state import Settings
 from kepler_train.models import load_model
-from kepler_train.simulate.history import exported, write_history, write_schedule
-from kepler_train.simulate.node import run_nodes
-from kepler_train.simulate.options import scenario
 from kepler_train.workspace import Run, open_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 
-DAG = "train_rapl-sysfs_BPFOnly"
-# Six hours of yesterday, between two midnights and inside the window of one nightly run (02:00 to 02:00).
-START = (datetime.now(UTC) - timedelta(days=2)).replace(hour=4, minute=0, second=0, microsecond=0)
-WINDOW = {"start": f"{START:%Y-%m-%dT%H:%M:%SZ}", "end": f"{START + timedelta(hours=6):%Y-%m-%dT%H:%M:%SZ}"}
-
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.fixture(scope="module")
+def stack(running_stack):
+    return running_stack
 
 
 @pytest.fixture(scope="module")
-def page():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(60_000)
-        yield page
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("walk")
-    runs = run_nodes(scenario(duration="6h", start=WINDOW["start"], phase="5m", idle="3m"))
-    write_history(folder / "history.om", exported(runs, "legacy", ["rapl-sysfs"], frozenset(), 0))
-    write_schedule(folder / "schedule.json", runs, "simulated")
-    defaults = {
-        "schedule": str(folder / "schedule.json"),
-        "folds": 3,
-        "gate_mae": 40,
-        "gate_limit": 1000,
-        "TRAINERS": "LinearRegressionTrainer",
-    }
-    (folder / "defaults.json").write_text(json.dumps(defaults))
-    os.environ["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] = "False"
-    settings = Settings(prometheus_data=str(folder / "history.om"), defaults=str(folder / "defaults.json"))
-    try:
-        with Stack(folder / "home", settings).running(300) as up:
-            up.api.wait_dag(DAG, 120)
-            up.api.unpause(DAG)
-            yield up
-    finally:
-        del os.environ["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"]
+def page(stack, chromium):
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.set_default_timeout(60_000)
+    log_in(page, stack)
+    yield page
+    page.close()
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +43,7 @@ def runs(stack):
         "failed node": WINDOW | {"nodes": ["node-0", "10.0.0.7:9102"]},
         "no data": {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"},
         "not scraped": {"stress": True, "schedule": None},
+        "another server": WINDOW | {"prometheus": "http://127.0.0.1:9/prom"},
     }
     started = {}
     for name, conf in confs.items():
@@ -96,8 +52,10 @@ def runs(stack):
             # A file where the model's folder must go: this one model cannot be written.
             run = files_of(stack, started[name])
             obstacle = stack.home / "workspace" / run.folder("train", "rapl-sysfs/DynPower")
+            umask = os.umask(0o077)  # as the stack writes
             obstacle.parent.mkdir(parents=True)
             obstacle.write_text("in the way")
+            os.umask(umask)
     return started
 
 
@@ -237,6 +195,45 @@ def test_a_name_that_the_form_does_not_have_is_refused_at_the_trigger(stack):
         stack.api.trigger(DAG, {"feature_groups": ["BPFonly"]})
 
 
+def test_a_run_that_names_another_server_gets_no_credentials_for_it(stack, runs):
+    run_id = runs["another server"]
+    assert stack.api.wait_run(DAG, run_id, 120) == "failed"
+    plan = tasks_of(stack, run_id)["plan", None]
+    assert (plan["state"], plan["try_number"]) == ("failed", 1)
+    log = stack.api.task_log(DAG, run_id, "plan")
+    own = stack.state.urls["prometheus"]
+    assert f"PROMETHEUS_USERNAME and PROMETHEUS_HEADERS are for {own}, not for http://127.0.0.1:9/prom" in log
+
+
+@pytest.mark.parametrize("name", ["prometheus", "schedule", "publish_to"])
+def test_a_secret_in_an_address_is_refused_at_the_trigger_and_not_stored(stack, name):
+    before = stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"]
+    with pytest.raises(UserError, match="does not match"):
+        stack.api.trigger(DAG, {name: "S3://AKIA:refused-2f8c7b10@bucket/x"})
+    assert stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"] == before
+    entries = stack.api._call("GET", "/eventLogs", params={"limit": 1000})
+    assert "refused-2f8c7b10" not in json.dumps(entries)
+    logs = [file for name in ("logs", "airflow") for file in (stack.home / name).rglob("*") if file.is_file()]
+    assert [file for file in logs if b"refused-2f8c7b10" in file.read_bytes()] == []
+
+
+def test_no_secret_is_in_what_airflow_keeps_shows_or_starts(stack, good):
+    secrets = [value.split()[-1] for value in SECRETS.values()]
+    kept = {}
+    for task in stack.api.task_instances(DAG, good):
+        path = f"/dags/{DAG}/dagRuns/{good}/taskInstances/{task['task_id']}"
+        kept[task["task_id"]] = json.dumps(
+            stack.api._call("GET", f"{path}/listMapped" if task["map_index"] >= 0 else path)
+        )
+    assert "KEPLER_TRAIN_TRUSTED_SERVERS" in kept["plan"]
+    kept["conf"] = json.dumps(stack.api._call("GET", f"/dags/{DAG}/dagRuns/{good}"))
+    files = [file for folder in (stack.home, Path(stack.state.postgres_data)) for file in folder.rglob("*")]
+    for file in [*files, *Path("/proc").glob("[0-9]*/cmdline")]:
+        with suppress(OSError):  # a folder, or gone by now
+            kept[str(file)] = file.read_bytes().decode("latin-1")
+    assert [name for name, text in kept.items() if any(secret in text for secret in secrets)] == []
+
+
 def test_a_backfill_learns_from_its_data_interval(stack):
     day = START.replace(hour=2)
     created = stack.api._call(
@@ -262,7 +259,6 @@ def test_a_backfill_learns_from_its_data_interval(stack):
     assert spec["end"] == f"{day + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
 
 
-@browser
 def test_the_run_is_green_task_by_task(page, stack, good):
     page.goto(f"{stack.airflow_url}/dags/{DAG}/runs/{good}")
     for task in ("plan", "query", "train", "publish"):
@@ -270,7 +266,6 @@ def test_the_run_is_green_task_by_task(page, stack, good):
     page.get_by_text("Success", exact=False).first.wait_for()
 
 
-@browser
 def test_the_trigger_form_has_the_run_parameters_in_their_sections_and_starts_a_run_as_it_stands(page, stack):
     before = stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"]
     page.goto(f"{stack.airflow_url}/dags/{DAG}")
@@ -283,7 +278,6 @@ def test_the_trigger_form_has_the_run_parameters_in_their_sections_and_starts_a_
     assert stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"] == before + 1
 
 
-@browser
 def test_the_task_log_reads_as_the_step_spoke(page, stack, good):
     page.goto(f"{stack.airflow_url}/dags/{DAG}/runs/{good}/tasks/validate")
     page.get_by_text("valid BPFOnly").first.wait_for()

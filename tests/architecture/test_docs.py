@@ -12,7 +12,7 @@ from source import ROOT
 
 from kepler_train.cli.app import app
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)?(#[^)\s]+)?\)")
 CONSOLE = re.compile(r"```(?:console|bash|sh)\n(.*?)```", re.DOTALL)
 CODE = re.compile(r"```.*?```", re.DOTALL)

@@ -1,8 +1,10 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from kepler_train.catalog import catalog, read_catalog
+from kepler_train.catalog.model import EnergyNames
 from kepler_train.errors import UserError
 
 
@@ -132,9 +134,21 @@ def test_a_users_file_adds_a_group(tmp_path: Path):
         ("[energy_sources.x]\ncomponents = 'package'\nmeter = 'm'\n", "energy_sources.x.components"),
         ("feature_groups = 3\n", "must be a table"),
         ("[trainers]\nauto = 3\n", "trainers.auto"),
-        ("[trainers.MineTrainer]\nsettings = {}\n", "trainers.MineTrainer.module"),
+        ("[trainers.MineTrainer]\nsettings = {}\n", "no trainer 'MineTrainer'.*KEPLER_TRAIN_TRAINERS"),
         ("[energy_sources.x]\ncomponents = ['a']\nmetre = 'm'\n", "energy_sources.x.metre"),
         ("[feature_groups", "is not TOML"),
+        ("x = " + 5000 * "[", "is not TOML"),
+        ("x = " + 5000 * "9", "is not TOML"),
+        ("[energy_sources.'../../x']\ncomponents = ['a']\n", "energy_sources"),
+        ("[energy_sources.x]\ncomponents = ['a/b']\n", "energy_sources.x.components.0"),
+        ("[feature_groups." + 5000 * "x" + "]\nsets = ['BPF']\n", "feature_groups"),
+        ("[feature_sets]\nX = ['a b']\n", "feature_sets.X.0"),
+        ("[exporter_features.bpf_cpu_time_ms]\nmetric = '{__name__=~\".+\"}'\n", "exporter_features.*metric"),
+        (
+            "[exporter_features.bpf_cpu_time_ms]\nmetric = 'm'\nskip = { a = '" + 500 * "(" + "' }\n",
+            "regular expression",
+        ),
+        ("[feature_aliases.x]\nfeature = 'bpf_cpu_time_ms'\nfactor = inf\n", "feature_aliases.x.factor"),
     ],
 )
 def test_a_wrong_users_file_gets_one_sentence(tmp_path: Path, text: str, sentence: str):
@@ -142,3 +156,22 @@ def test_a_wrong_users_file_gets_one_sentence(tmp_path: Path, text: str, sentenc
     own.write_text(text)
     with pytest.raises(UserError, match=sentence):
         read_catalog(own)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["m_{component", "m_{}", "m_{zone}", "m_{component.x}", "m_{component:>99999999}", "../{component}", "a b"],
+)
+def test_a_metric_of_a_dialect_is_one_for_every_component(metric: str):
+    names = {"metric": metric, "vm_metric": "kepler_vm_{component}_joules_total", "vm_label": "vm_id"}
+    with pytest.raises(ValidationError, match=r"is not the name of a metric, with {component} in it"):
+        EnergyNames.model_validate(names)
+    assert EnergyNames.model_validate(names | {"metric": "a_{component}_b"}).metric_of("dram") == "a_dram_b"
+
+
+def test_a_file_that_cannot_be_read_gets_one_sentence(tmp_path: Path):
+    with pytest.raises(UserError, match=r"cannot be read: .*directory"):
+        read_catalog(tmp_path)
+    (tmp_path / "own.toml").write_bytes(b"\xff")
+    with pytest.raises(UserError, match="cannot be read: "):
+        read_catalog(tmp_path / "own.toml")

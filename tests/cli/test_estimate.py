@@ -44,7 +44,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir()
     train_models(folder / "kepler_query", spec, schedule, "a/run", folder / "scratch", folder / "models")
     alone = spec.model_copy(update={"output_types": ["AbsPower"]})
-    rows = extracted_table(extracted(folder / "extracted", alone, folder / "kepler_query", schedule))
+    table = extracted_table(extracted(folder / "extracted", alone, folder / "kepler_query", schedule))
+    (rows,) = table.parts()
     rows.to_csv(folder / "frame.csv", index=False)
     return folder
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from killing import Arm, count_file_operations, killed_at_each_point
 
-from kepler_train.cli.files import whole_file
+from kepler_train.cli import exchange
+from kepler_train.cli.files import whole_file, whole_folder
 from kepler_train.cli.results import is_query_file
 from kepler_train.errors import UserError
 
@@ -127,3 +129,41 @@ def test_a_pipeline_is_not_exported_onto_itself(typed: Callable[[str], tuple[int
     assert (code, len(errors)) == (2, 1)
     assert "models/mine is what is read, and is left as it is" in errors[0]
     assert (tmp_path / "models" / f"{MODEL}.zip").is_file()
+
+
+def write_folder(path: Path, word: str) -> None:
+    with whole_folder(path, lambda _: True) as folder:
+        folder.mkdir()
+        for name in ("a", "b"):
+            (folder / name).write_text(word)
+
+
+def words_of(path: Path) -> list[str]:
+    return sorted(file.read_text() for file in path.iterdir())
+
+
+def test_killed_at_any_point_a_folder_is_the_earlier_one_or_the_new_one(tmp_path: Path) -> None:
+    def write_anew(k: int) -> Callable[[Arm], None]:
+        write_folder(tmp_path / str(k), "old")
+
+        def work(count: Arm) -> None:
+            count_file_operations(tmp_path, count)
+            write_folder(tmp_path / str(k), "new")
+
+        return work
+
+    seen = [words_of(tmp_path / str(k)) for k in killed_at_each_point(write_anew)]
+    assert seen.count(["old", "old"]) >= 4
+    assert set(map(tuple, seen)) == {("old", "old"), ("new", "new")}
+
+
+@pytest.mark.parametrize("exchanged", [True, False])
+def test_a_new_folder_takes_the_place_of_an_earlier_one_on_every_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanged: bool
+) -> None:
+    if not exchanged:
+        monkeypatch.setattr(exchange, "_exchanged", lambda *_: False)
+    for word in ("old", "new"):
+        write_folder(tmp_path / "made", word)
+    assert words_of(tmp_path / "made") == ["new", "new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]

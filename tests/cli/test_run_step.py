@@ -77,8 +77,8 @@ def test_a_wrong_argument_is_one_sentence_and_exit_code_2(arguments: list[str], 
     ("content", "said"),
     [
         (None, "cannot be read: No such file or directory."),
-        ("{'pipeline': 1}", "is not JSON: Expecting property name enclosed in double quotes"),
-        ("\xff\xfe", "is not JSON: 'utf-8' codec can't decode byte 0xff"),
+        ("{'pipeline': 1}", "not JSON: Expecting property name enclosed in double quotes"),
+        ("\xff\xfe", "not JSON: it is not text in UTF-8"),
         ("[1, 2]", "Input should be a valid dictionary"),
         ('{"seed": "many"}', "seed: Input should be a valid integer"),
         ('{"feature_groups": ["BPFonly"]}', "There is no feature group 'BPFonly': did you mean 'BPFOnly'?"),
@@ -100,7 +100,9 @@ def test_a_wrong_spec_is_one_sentence_and_exit_code_2(content: str | None, said:
 
 def test_the_spec_of_the_environment_is_judged_the_same(workspace: Path):
     step = ("run-step", "plan", "--workspace", workspace, "--run", "lab/1")
-    assert error_of(kepler_train(*step, env={"KEPLER_TRAIN_SPEC": "{"}), 2).startswith("KEPLER_TRAIN_SPEC is not JSON:")
+    assert error_of(kepler_train(*step, env={"KEPLER_TRAIN_SPEC": "{"}), 2).startswith(
+        "KEPLER_TRAIN_SPEC is cut short or not JSON:"
+    )
     future = {"KEPLER_TRAIN_SPEC": "{}", "KEPLER_TRAIN_INTERVAL": "2926-11-13T00:00:00Z/2926-11-14T00:00:00Z"}
     assert "The window lies in the future" in error_of(kepler_train(*step, env=future), 2)
 
@@ -171,6 +173,29 @@ def test_a_workspace_that_may_only_be_read_is_one_sentence(tmp_path: Path):
 def test_an_address_that_is_no_workspace_is_one_sentence():
     assert error_of(plan("ftp://host/x"), 2) == "'ftp://host/x' is neither a folder nor an s3:// address."
     assert error_of(plan("s3://"), 2) == "'s3://' names no bucket: write s3://bucket/prefix."
+
+
+SECRET = "hunter22"
+
+
+@pytest.mark.parametrize("address", [f"s3://AKIA:{SECRET}@lab/w", f"s3://lab/w?token={SECRET}", f"ftp://me:{SECRET}@h"])
+def test_a_workspace_with_a_secret_in_its_address_is_refused_without_a_word_of_it(address: str):
+    said = error_of(plan(address), 2)
+    assert said.startswith("The address has a ")
+    assert said.endswith("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead.")
+    assert SECRET not in said
+
+
+def test_a_run_that_names_another_prometheus_is_refused_by_its_plan(tmp_path: Path):
+    env = {
+        "KEPLER_TRAIN_SPEC": json.dumps({**NIGHT, "prometheus": "https://elsewhere.example/prom"}),
+        "KEPLER_TRAIN_PROMETHEUS_URL": "https://prometheus.lab",
+        "PROMETHEUS_USERNAME": "meter",
+        "PROMETHEUS_PASSWORD": SECRET,
+    }
+    assert error_of(plan(tmp_path, env=env), 2).startswith(
+        "PROMETHEUS_USERNAME is for https://prometheus.lab, not for https://elsewhere.example/prom, which only the run"
+    )
 
 
 KEYS = {"AWS_ACCESS_KEY_ID": "KT", "AWS_SECRET_ACCESS_KEY": "not-a-secret"}

@@ -18,6 +18,7 @@ import pytest
 from steps_cluster import Cluster
 
 from kepler_train import __version__
+from kepler_train.local.outside_home import sweep
 from kepler_train.local.seaweedfs import SeaweedServer
 from kepler_train.local.stack import Stack
 from kepler_train.local.stack_services import make_prometheus
@@ -35,6 +36,7 @@ def folder() -> Iterator[Path]:
     made.chmod(0o755)
     yield made
     shutil.rmtree(made)
+    sweep()  # root's database was outside of it
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kepler_train.evaluate.additivity import ROWS, additivity_error
+from kepler_train.evaluate import additivity
+from kepler_train.evaluate.additivity import MOST_ROWS, additivity_error
 from kepler_train.models import Fitted, LinearModel, PowerModel
 
 CPU = ["bpf_cpu_time_ms"]
@@ -41,7 +42,7 @@ def test_of_many_containers_some_windows_are_enough(tmp_path: Path, monkeypatch:
         PowerModel, "watts", lambda self, columns: asked.append(len(columns[CPU[0]])) or plain(self, columns)
     )
     assert additivity_error(model(1.0), file) == {"package": pytest.approx(39.0)}
-    assert asked == [ROWS, ROWS // 40]
+    assert asked == [MOST_ROWS, MOST_ROWS // 40]
 
 
 @pytest.mark.parametrize("names", [[], ["unattributed"], ["all containers"], ["x", "unattributed"]])
@@ -58,3 +59,20 @@ def test_windows_of_one_container_count_where_others_have_two(tmp_path: Path) ->
         file, index=False
     )  # y goes at half-time
     assert additivity_error(model(5.0), file) == {"package": pytest.approx(5.0 / 2)}
+
+
+def test_the_rows_of_a_file_are_read_once_wherever_it_is_linked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = containers(20, ["x", "y"], tmp_path / "containers.parquet")
+    read: list[Path] = []
+    plain = additivity.read_batches
+    monkeypatch.setattr(additivity, "read_batches", lambda file, *more: read.append(file) or plain(file, *more))
+    for number in range(3):
+        link = tmp_path / f"step {number}.parquet"
+        link.hardlink_to(file)
+        assert additivity_error(model(5.0), link) == {"package": pytest.approx(5.0)}
+        link.unlink()
+    assert len(read) == 2  # its times, then its rows
+    containers(20, ["x", "y", "z"], file)
+    assert additivity_error(model(5.0), file) == {"package": pytest.approx(2 * 5.0)}

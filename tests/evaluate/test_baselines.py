@@ -10,7 +10,7 @@ from fitting import training_rows
 from kepler_train.evaluate.baselines import title
 from kepler_train.evaluate.evaluation import TrainingSummary
 from kepler_train.models.metadata import PreviousModel
-from kepler_train.train.cpu_time import cpu_time, cpu_time_feature
+from kepler_train.train.held_out import cpu_time, cpu_time_feature
 
 COUNTERS = ["cache_miss", "cpu_cycles", "cpu_instructions"]
 

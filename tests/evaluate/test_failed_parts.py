@@ -37,7 +37,7 @@ def test_the_report_of_a_run_names_the_trainer_and_its_reason(spec: RunSpec, tmp
     why = "LogisticRegressionTrainer cannot learn package from 80 rows of 2 features: ValueError: no step."
     with pytest.raises(DataError), noting_failure(run, "train", str(FAILED), spec):
         raise DataError(why)
-    folders = {name: tmp_path / name for name in ("train", "isolate", "evaluate", "export")}
+    folders = {name: tmp_path / name for name in ("validate", "train", "isolate", "evaluate", "export")}
     for folder in folders.values():
         folder.mkdir()
     train_rows(labelled_rows(), spec, LINEAR, folders["train"])
@@ -83,7 +83,7 @@ def test_a_trainer_that_auto_did_without_is_said_once_and_named_in_the_metadata_
     (tmp_path / ISOLATION).write_text(nothing.model_dump_json())
     trained = {key: tmp_path / "train"}
     judge_models(trained, spec, tmp_path / "evaluate")
-    export_models(trained, tmp_path, tmp_path / "evaluate", spec, "a/run", tmp_path / "export")
+    export_models(trained, tmp_path, tmp_path / "evaluate", None, spec, "a/run", tmp_path / "export")
     home = tmp_path / "export/mine"
     assert rf"| FailingTrainer | ValueError: a \| b | {key} |" in (home / REPORT).read_text()
     (card,) = home.rglob("model_card.md")

@@ -20,7 +20,7 @@ from kepler_train.models.metadata import Interval
 from kepler_train.records import validated
 from kepler_train.train.held_out import held_out
 from kepler_train.train.trainer import trainer
-from kepler_train.train.training_set import TrainingSet, training_set
+from kepler_train.train.training_set import TrainingSet, training_sets
 
 BEST = "PolynomialRegressionTrainer"
 
@@ -30,10 +30,8 @@ def residuals(measured: Any, predicted: Any, workload: Any) -> Residuals:
 
 
 def sets(rows: pd.DataFrame) -> dict[str, TrainingSet]:
-    return {
-        name: training_set(rows, COUNTERS, name, name, "CounterOnly", intercept=True, seed=0)
-        for name in ("package", "dram")
-    }
+    columns = {"package": "package", "dram": "dram"}
+    return training_sets(rows, COUNTERS, columns, "CounterOnly", intercept=True, seed=0)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.meter import QUANTUM_JOULES
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.processes import processes
-from kepler_train.simulate.series import Family, Scrapes
+from kepler_train.simulate.series import Metric, Scrapes
 from kepler_train.spec import RunSpec
 
 START = 1_794_614_400.0  # 2026-11-14T00:00:00Z
@@ -113,7 +113,7 @@ class Recording:
 
     cell: Cell
     runs: list[NodeRun]
-    shown: list[tuple[Scrapes, list[Family]]]
+    shown: list[tuple[Scrapes, list[Metric]]]
     extracted: dict[str, NodeExtraction]
     node: dict[str, pd.DataFrame]
     containers: dict[str, pd.DataFrame]
@@ -143,13 +143,13 @@ def recorded(cell: Cell, folder: Path) -> Recording:
     return Recording(cell, runs, shown, extracted, node, containers)
 
 
-def _families(shown: list[tuple[Scrapes, list[Family]]]) -> Iterator[tuple[int, Scrapes, Family]]:
+def _families(shown: list[tuple[Scrapes, list[Metric]]]) -> Iterator[tuple[int, Scrapes, Metric]]:
     for number, (scrapes, families) in enumerate(shown):
         for family in families:
             yield number, scrapes, family
 
 
-def samples_of(scrapes: Scrapes, family: Family) -> Iterator[tuple[dict[str, str], np.ndarray, np.ndarray]]:
+def samples_of(scrapes: Scrapes, family: Metric) -> Iterator[tuple[dict[str, str], np.ndarray, np.ndarray]]:
     """Labels, times (Unix s) and values of every series of a metric that was ever scraped."""
     for curve in family.curves:
         seen, values = curve.sample(family.kind, scrapes)

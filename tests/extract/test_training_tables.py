@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,11 @@ from kepler_train.extract.frame_metadata import extraction_metadata, read_frame_
 from kepler_train.extract.training_table import (
     preprocessed_name,
     training_table,
-    with_node_power,
     write_preprocessed,
     write_table,
 )
 from kepler_train.extract.user_frame import ALL_CONTAINERS, read_user_frame
+from kepler_train.isolate.ordered_rows import OrderedRows
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
 
@@ -56,8 +57,11 @@ def abs_table() -> pd.DataFrame:
 
 
 def dyn_table() -> pd.DataFrame:
-    rows = with_node_power(container_rows(), node_rows())
-    return training_table(rows, ["bpf_cpu_time_ms", "bpf_page_cache_hit"], SOURCE)
+    with tempfile.TemporaryDirectory() as folder:
+        container_rows().to_parquet(Path(folder, "containers.parquet"), index=False)
+        rows = OrderedRows([Path(folder, "containers.parquet")], node_rows(), Path(folder))
+        (table,) = rows.table(["bpf_cpu_time_ms", "bpf_page_cache_hit"], SOURCE).parts()
+        return table
 
 
 @pytest.mark.parametrize(

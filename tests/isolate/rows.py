@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -32,12 +34,19 @@ def with_work(node: pd.DataFrame, containers: pd.DataFrame) -> pd.DataFrame:
     return full[["time", "node", "workload", *FEATURES, PACKAGE, DRAM]]
 
 
+@contextmanager
+def file_of(containers: pd.DataFrame) -> Iterator[Path]:
+    """Container rows in a file, as extraction leaves them."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "containers.parquet")
+        containers.to_parquet(file, index=False)
+        yield file
+
+
 def isolated(
     node: pd.DataFrame, containers: pd.DataFrame, removal: Removal, rule: str = "main-feature"
 ) -> tuple[Isolated, pd.DataFrame]:
     """What isolation says of BPFOnly, and the container rows that it wrote."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "containers.parquet")
-        containers.to_parquet(file, index=False)
-        found = isolate_containers(node, [file], {"BPFOnly": FEATURES}, removal, rule, Path(folder))
-        return found["BPFOnly"], pd.read_parquet(Path(folder, attributed_file("BPFOnly")))
+    with file_of(containers) as file:
+        found = isolate_containers(node, [file], {"BPFOnly": FEATURES}, removal, rule, file.parent)
+        return found["BPFOnly"], pd.read_parquet(file.with_name(attributed_file("BPFOnly")))

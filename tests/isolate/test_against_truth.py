@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from simulated import write_node
 
+from kepler_train.catalog.methods import ATTRIBUTION_RULES
 from kepler_train.extract.write_frames import extract_samples
-from kepler_train.isolate.attribution import RULES
-from kepler_train.isolate.background import NOTHING_KNOWN
+from kepler_train.isolate.background import KnownBackground
 from kepler_train.isolate.frames import isolate_frames
 from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
@@ -34,7 +34,7 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def isolated(folder: Path, isolator: str, rule: str, out: Path) -> pd.DataFrame:
     spec = SPEC.model_copy(update={"isolator": isolator, "attribution": rule})
-    isolate_frames(folder / "frames", spec, NOTHING_KNOWN, out)
+    isolate_frames(folder / "frames", spec, KnownBackground(), out)
     return pd.read_parquet(out / attributed_file("Basic"))
 
 
@@ -49,7 +49,7 @@ def load_error(folder: Path, shares: pd.DataFrame) -> tuple[float, float]:
 def test_the_default_is_the_nearest_to_the_truth(frames: Path, tmp_path: Path) -> None:
     errors = {}
     for isolator in ("min", "profile"):
-        for rule in RULES:
+        for rule in ATTRIBUTION_RULES:
             out = tmp_path / f"{isolator}-{rule}"
             out.mkdir()
             errors[isolator, rule], watts = load_error(frames, isolated(frames, isolator, rule, out))
@@ -61,7 +61,7 @@ def test_the_default_is_the_nearest_to_the_truth(frames: Path, tmp_path: Path) -
     assert errors["profile", "proportional"] < 0.5 * errors["min", "proportional"]
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ATTRIBUTION_RULES)
 def test_shares_add_up_to_the_isolated_node_power(frames: Path, rule: str, tmp_path: Path) -> None:
     shares = isolated(frames, "auto", rule, tmp_path)
     node = pd.read_parquet(tmp_path / isolated_node_file("Basic"))

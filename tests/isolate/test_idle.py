@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import file_of
 
 from kepler_train.errors import DataError, UserError
 from kepler_train.isolate.idle import idle_rows
@@ -71,7 +72,8 @@ def test_a_profile_has_the_mean_power_and_the_containers_that_ran(tmp_path: Path
             "cpu": [1.0, 3.0, 9.0],
         }
     )
-    found = profile_node(rows, containers, "cpu", seconds=20, node_type=3, machine=None)
+    with file_of(containers) as file:
+        found = profile_node(rows, [file], "cpu", seconds=20, node_type=3, machine=None)
     assert found.power[POWER].model_dump() == {"mean": 22, "median": 22, "deviation": 2}
     assert found.containers == {"kubelet": {"cpu": 2}}
     assert found.usage == {"cpu": 2}
@@ -85,14 +87,9 @@ def test_a_profile_has_the_mean_power_and_the_containers_that_ran(tmp_path: Path
 
 
 def test_a_profile_of_another_node_type_or_a_broken_one_is_refused(tmp_path: Path) -> None:
-    found = profile_node(
-        node_rows([1, 1], [20, 20]),
-        pd.DataFrame({"time": [], "node": [], "container": [], "cpu": []}),
-        "cpu",
-        20,
-        0,
-        None,
-    )
+    rows = node_rows([1, 1], [20, 20])
+    with file_of(rows.iloc[:0][["time", "node", "cpu"]].assign(container="")) as file:
+        found = profile_node(rows, [file], "cpu", seconds=20, node_type=0, machine=None)
     profile_file(tmp_path, 1).write_text(found.model_dump_json())
     with pytest.raises(UserError, match="of node type 0, not of 1"):
         read_profile(tmp_path, 1)

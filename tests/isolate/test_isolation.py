@@ -12,11 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rows import DRAM, FEATURES, PACKAGE, container_rows, isolated, node_rows, with_work
+from pydantic import ValidationError
+from rows import DRAM, FEATURES, PACKAGE, container_rows, file_of, isolated, node_rows, with_work
 
 from kepler_train.catalog import catalog
+from kepler_train.catalog.methods import ATTRIBUTION_RULES
 from kepler_train.errors import UserError
-from kepler_train.isolate.attribution import RULES, UNATTRIBUTED, check_rule
+from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.clipping import clipping_warnings, subtract_background
 from kepler_train.isolate.containers import Batch, WindowIndex, batches, pod_of
 from kepler_train.isolate.hints import Hints
@@ -24,13 +26,15 @@ from kepler_train.isolate.isolation import attributed_file, isolate_containers
 from kepler_train.isolate.profile import BackgroundProfile
 from kepler_train.isolate.profiling import profile_node
 from kepler_train.isolate.removal import Removal, remove_constant, remove_predicted, remove_profile
+from kepler_train.spec import RunSpec
 
 STRESS, SYSTEM, WEB = "7f/stress-0/stress/load", "system_processes/system_processes/system", "9a/web-5d/web/shop"
 
 
 def profile(node: pd.DataFrame, containers: pd.DataFrame) -> dict[str, BackgroundProfile]:
     """The profile of the idle rows of node a."""
-    return {"a": profile_node(node, containers, "bpf_cpu_time_ms", seconds=15, node_type=0, machine=None)}
+    with file_of(containers) as file:
+        return {"a": profile_node(node, [file], "bpf_cpu_time_ms", seconds=15, node_type=0, machine=None)}
 
 
 def test_min_removes_the_least_power_of_each_node_and_component() -> None:
@@ -96,7 +100,7 @@ watts = st.floats(0, 1e4, allow_subnormal=False)
 work = st.one_of(st.just(0.0), st.floats(0, 1e12, allow_subnormal=False))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ATTRIBUTION_RULES)
 @pytest.mark.parametrize("isolator", REMOVALS)
 @given(
     st.integers(2, 6).flatmap(
@@ -297,8 +301,8 @@ def test_pods_are_found_in_ids_of_every_kepler() -> None:
 
 
 def test_a_rule_that_is_not_there_is_said_to_be_so() -> None:
-    with pytest.raises(UserError, match="did you mean 'main-feature'"):
-        check_rule("main_feature")
+    with pytest.raises(ValidationError, match="did you mean 'main-feature'"):
+        RunSpec(attribution="main_feature")
 
 
 def test_cuts_by_noise_are_counted_and_deeper_ones_are_a_warning() -> None:

@@ -37,7 +37,7 @@ def frames(folder: Path, idle: int, loaded: int = 4, node: str = "a") -> tuple[p
 @pytest.fixture
 def stored(tmp_path: Path) -> BackgroundProfile:
     node, containers = frames(tmp_path, idle=8)
-    return profile_node(node, pd.read_parquet(containers), "bpf_cpu_time_ms", 100, node_type=3, machine=XEON)
+    return profile_node(node, [containers], "bpf_cpu_time_ms", 100, node_type=3, machine=XEON)
 
 
 def chosen(

@@ -36,6 +36,29 @@ def test_a_home_that_the_servers_user_cannot_reach_stays_closed(home: Path, outs
     assert not can_enter(closed, STRANGER)
 
 
+def test_a_database_of_a_home_that_was_open_goes_on_when_the_home_is_closed(home: Path, outside_root: Path):
+    (home / "stack").mkdir()
+    (home / "stack").chmod(0o755)  # whatever the umask
+    with PostgresServer(home / "stack" / "pg") as server, connected(server) as cursor:
+        cursor.execute("CREATE TABLE kept (value int); INSERT INTO kept VALUES (42)")
+        assert server.data.is_relative_to(home / "stack")
+    (home / "stack").chmod(0o700)
+    for _ in range(2):
+        with PostgresServer(home / "stack" / "pg") as server, connected(server) as cursor:
+            cursor.execute("SELECT value FROM kept")
+            assert cursor.fetchall() == [(42,)]
+            assert server.data.is_relative_to(outside_root)
+    assert not (home / "stack" / "pg" / "data").exists()
+
+
+def test_who_keeps_what_outside_is_for_root_alone_to_read(home: Path, outside_root: Path):
+    (home / "root").mkdir(mode=0o700)
+    place = place_for(home / "root" / "postgres", STRANGER)
+    notes = [path for path in outside_root.iterdir() if path.is_file()]
+    assert len(notes) == 2
+    assert [path.stat().st_mode & 0o777 for path in (outside_root, place, *notes)] == [0o711, 0o700, 0o600, 0o600]
+
+
 @pytest.mark.parametrize("umask", [0o022, 0o077])
 def test_root_below_a_closed_folder_gets_a_server_whatever_the_umask(
     home: Path, outside_root: Path, monkeypatch: pytest.MonkeyPatch, umask: int

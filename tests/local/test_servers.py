@@ -8,13 +8,15 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import requests
+from doors import said_at, takes_grpc
+from stack_processes import listening_tcp, listening_unix
 
 from kepler_train.errors import TryAgain, UserError
+from kepler_train.local.mutual_tls import MutualTls
 from kepler_train.local.ports import Port, take_port
 from kepler_train.local.process import ProcessIdentity
 from kepler_train.local.prometheus import PrometheusServer
@@ -30,23 +32,6 @@ kepler_node_package_joules_total{mode="dynamic"} 30 1700000003
 kepler_node_package_joules_total{mode="dynamic"} 60 1700000006
 # EOF
 """
-
-
-def listeners(pid: int) -> set[str]:
-    """Addresses (host:port) on which a process listens, from the kernel's table."""
-    inodes = set()
-    for fd in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed since it was listed
-            inodes.add(str(fd.readlink()).removeprefix("socket:[")[:-1])
-    found = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in inodes:
-                address, port = fields[1].split(":")
-                host = socket.inet_ntoa(bytes.fromhex(address)[::-1]) if table == "tcp" else address
-                found.add(f"{host}:{int(port, 16)}")
-    return found
 
 
 def test_a_port_that_is_held_is_not_given_to_anyone_else():
@@ -81,7 +66,7 @@ def test_prometheus_serves_what_it_was_filled_with_and_only_on_loopback(tmp_path
         answer = requests.get(f"{server.url}/api/v1/query", params=query, timeout=10).json()
         assert [value for _, value in answer["data"]["result"][0]["values"]] == ["0", "30", "60"]
         assert server.child
-        assert listeners(server.child.pid) == {f"127.0.0.1:{server.port.number}"}
+        assert listening_tcp([server.child.pid]) == {("127.0.0.1", server.port.number)}
         identity = server.child.identity
     assert not identity.alive
 
@@ -131,13 +116,39 @@ def test_the_s3_server_keeps_objects_behind_credentials_and_listens_on_loopback_
         with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
             wrong.list_buckets()
         assert server.child
-        assert {address.split(":")[0] for address in listeners(server.child.pid)} == {"127.0.0.1"}
+        assert {host for host, _ in listening_tcp([server.child.pid])} == {"127.0.0.1"}
         port = server.port.number
 
     with SeaweedServer(tmp_path / "s3") as again:
         body = again.client().get_object(Bucket="models", Key="a/b.json")["Body"].read()
         assert body == b"{}"
     assert not Path(f"/tmp/seaweedfs-s3-{port}.sock").exists()  # noqa: S108
+
+
+@pytest.mark.integration
+def test_no_port_of_the_s3_server_shows_an_object_or_a_key_without_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("WEED_HTTPS_FILER_CERT", "/nonexistent")  # the caller's own settings of SeaweedFS do not count
+    (tmp_path / "stranger").mkdir()
+    stranger = MutualTls(tmp_path / "stranger")
+    stranger.make()
+    paths = ["/buckets/models/treasure.txt", "/models/treasure.txt", "/buckets/models/", "/", "/dir/status", "/status"]
+    with SeaweedServer(tmp_path / "s3", buckets=["models"]) as server:
+        server.client().put_object(Bucket="models", Key="treasure.txt", Body=b"hidden gold")
+        assert server.child
+        ports = [port for _, port in listening_tcp([server.child.pid])]
+        assert len(ports) == 8  # S3, filer, volume server and master, each with HTTP and gRPC
+        for port in ports:
+            heard = said_at(port, paths, (stranger.certificate, stranger.key))
+            assert not any(secret in heard for secret in (b"hidden gold", b"DataCenter")), f"port {port}: {heard!r}"
+            assert not takes_grpc(port, (stranger.certificate, stranger.key)), f"port {port}"
+        sockets = [Path(name) for name in listening_unix([server.child.pid])]
+        assert len(sockets) == 6
+        assert {path.stat().st_mode & 0o077 for path in sockets} == {0}
+        arguments = Path(f"/proc/{server.child.pid}/cmdline").read_text()
+        assert server.secret_key not in arguments
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "s3" / "security").iterdir()} == {0o600}
 
 
 def test_sockets_of_killed_s3_servers_are_removed_and_those_in_use_stay(home: Path, monkeypatch: pytest.MonkeyPatch):

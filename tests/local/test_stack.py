@@ -9,18 +9,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from stack_processes import processes
 
 from kepler_train.errors import UserError
 from kepler_train.local.airflow_api import AirflowApi
-from kepler_train.local.process import STACK_MARK, ProcessIdentity, marked, running_in
+from kepler_train.local.process import STACK_MARK, ProcessIdentity, marked
 from kepler_train.local.stack import RunningStack, Stack, find
-from kepler_train.local.state import StackState
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -60,11 +59,9 @@ tiny(), counting()
 @pytest.fixture(scope="module")
 def environment(shared_home: Path) -> Iterator[dict[str, str]]:
     (shared_home / "dags").mkdir()
-    (shared_home / "plugins").mkdir()
     (shared_home / "dags" / "examples.py").write_text(DAGS)
     chosen = {
         "KEPLER_TRAIN_DAGS": str(shared_home / "dags"),
-        "KEPLER_TRAIN_PLUGINS": str(shared_home / "plugins"),
         "KEPLER_TRAIN_HOME": str(shared_home / "stack"),
         # The same rules as for users, with shorter patience.
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
@@ -116,27 +113,6 @@ def tries(api: AirflowApi, run: str) -> list[int]:
     return [task["try_number"] for task in api.task_instances("counting", run)]
 
 
-def processes(home: Path) -> list[int]:
-    """Every process of a stack: by its mark, and PostgreSQL, which clears its environment, by its folder."""
-    state = StackState.read(home)
-    assert state
-    programs = {Path(f"/proc/{pid}/exe").readlink() for pid in _visible() if "postgres" in _name(pid)}
-    servers = [pid for program in programs for pid in running_in(Path(state.postgres_data), program)]
-    return marked({STACK_MARK: str(home)}) + servers
-
-
-def _visible() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _name(int(entry.name))]
-
-
-def _name(pid: int) -> str:
-    try:
-        Path(f"/proc/{pid}/exe").readlink()
-        return Path(f"/proc/{pid}/comm").read_text()
-    except OSError:
-        return ""
-
-
 def test_a_run_succeeds_and_its_words_are_in_the_log(api: AirflowApi):
     run = api.trigger("tiny")
     assert api.wait_run("tiny", run, 60) == "success"
@@ -150,32 +126,17 @@ def test_status_shows_every_service_and_a_second_up_finds_the_first(stack: Runni
     for service in ("postgres", "api-server", "scheduler", "triggerer", "dag-processor"):
         assert f"{service} " in status.stdout
     assert stack.airflow_url in status.stdout
+    login = command("login")
+    assert (login.returncode, stack.airflow_url in login.stdout) == (0, True)
     before = stack.state.supervisor
     again = command("up")
     assert again.returncode == 0, again.stderr
     assert "already up" in again.stdout
     assert stack.airflow_url in again.stdout
     assert stack.state.supervisor == before
-
-
-def test_nothing_listens_beyond_loopback(stack: RunningStack):
-    inodes = set()
-    for pid in processes(stack.home):
-        # Airflow hides the files of some of its processes from everybody but root, and a process may end meanwhile.
-        with suppress(OSError):
-            for fd in Path(f"/proc/{pid}/fd").iterdir():
-                with suppress(OSError):
-                    inodes.add(str(fd.readlink()).removeprefix("socket:[")[:-1])
-    tables = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()]
-    listening = {fields[1] for fields in tables if fields[3] == "0A" and fields[9] in inodes}
-    port = int(stack.airflow_url.rpartition(":")[2])
-    assert listening == {f"0100007F:{port:04X}"}
-
-
-def test_secrets_are_readable_by_their_owner_only(stack: RunningStack):
-    private = [*(stack.home / "airflow").glob("*.key"), stack.home / "state.json"]
-    assert len(private) == 4
-    assert [path.stat().st_mode & 0o077 for path in private] == [0, 0, 0, 0]
+    for shown in (status, login, again):
+        assert f"Login: user admin, password in {stack.login.file}" in shown.stdout
+        assert stack.login.password not in shown.stdout, "what is not a terminal may be a log"
 
 
 def test_kill_9_of_steps_tasks_workers_and_postgres_ends_in_right_results(
@@ -234,12 +195,23 @@ def test_down_leaves_no_process_although_a_task_is_running(stack: RunningStack, 
     assert (nothing.returncode, "Nothing is up" in nothing.stdout) == (0, True)
 
 
-def test_the_next_start_is_quicker_and_a_killed_supervisor_takes_everything_with_it(stack: RunningStack):
+def test_the_next_start_is_quicker_and_closes_a_home_of_before_and_a_killed_supervisor_takes_everything_with_it(
+    stack: RunningStack,
+):
+    password, key = stack.login.password, (stack.home / "airflow" / "jwt.key").read_text()
+    stack.login.file.unlink()  # as in a home of a version without a login
+    for folder in (stack.home, stack.home / "logs"):
+        folder.chmod(0o755)
     up = command("up", "--s3", "--workspace", "s3://runs/here")
     assert up.returncode == 0, up.stderr
     assert "db-migrate" not in up.stdout
+    assert f"{stack.home} was open to other users of this machine; now it is closed to them." in up.stdout
+    assert [folder.stat().st_mode & 0o777 for folder in (stack.home, stack.home / "logs")] == [0o700, 0o700]
     running = find()
     assert running
+    assert running.login.password != password
+    assert (stack.home / "airflow" / "jwt.key").read_text() != key, "tokens of before would still be good"
+    assert "tiny" in running.api.dags()
     assert running.s3_url
     assert requests.get(f"{running.s3_url}/status", timeout=5).ok
     supervisor = running.state.supervisor
@@ -250,8 +222,8 @@ def test_the_next_start_is_quicker_and_a_killed_supervisor_takes_everything_with
 
 
 def test_a_stack_that_cannot_start_says_why_and_leaves_nothing(stack: RunningStack, home: Path):
-    (home / "postgres").mkdir()
-    (home / "postgres" / "data").mkdir()
+    home.chmod(0o700)
+    (home / "postgres" / "data").mkdir(parents=True)
     up = command("up", "--home", str(home))
     assert up.returncode == 75
     assert "postgres" in up.stderr

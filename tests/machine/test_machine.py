@@ -255,8 +255,8 @@ def test_a_machine_spec_is_read_as_it_was_written_and_as_others_write_it(tmp_pat
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b'{"attrs"', "is not JSON: "),
-        (b"\xff", "is not JSON: "),
+        (b'{"attrs"', "not JSON: "),
+        (b"\xff", "not JSON: "),
         (b"[]", "is not a machine spec: it has none of processor, cores, "),
         (b'{"startTimeUTC": "2023-11-14T22:13:20Z"}', "is not a machine spec: it has none of "),
         (b'{"attrs": {"cores": "many"}}', "is not a machine spec: cores: "),

@@ -72,6 +72,10 @@ def test_other_tools_read_the_archive(whole: Path) -> None:
         "C:escape",
         "..\\escape",
         "file\0.json",
+        "n" * 300,
+        "a\nb",
+        "\x1b[2J",
+        "s3://KEY:SECRET@bucket",
     ],
 )
 def test_a_name_that_is_no_plain_name_is_refused(name: str, tmp_path: Path) -> None:
@@ -86,6 +90,26 @@ def test_a_name_that_is_no_plain_name_is_refused(name: str, tmp_path: Path) -> N
 def test_what_is_no_file_is_refused(mode: int, tmp_path: Path) -> None:
     file = zipped(tmp_path, lambda target: target.writestr(entry("passwd", mode), b"/etc/passwd"))
     with pytest.raises(UserError, match="a link or a device"), opened(file):
+        pytest.fail("it was read")
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_what_is_packed_in_another_way_is_refused(how: int, tmp_path: Path) -> None:
+    file = zipped(tmp_path, lambda target: target.writestr("a.json", b"{}", how))
+    with pytest.raises(UserError, match="packed in another way than deflated"), opened(file):
+        pytest.fail("it was read")
+
+
+def test_a_directory_of_very_many_files_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model.zip"
+    with zipfile.ZipFile(file, "w") as target:
+        for number in range(10_001):
+            target.writestr(zipfile.ZipInfo(str(number)), b"")
+    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", lambda _: pytest.fail("it was read"))
+    monkeypatch.setattr(archive, "_CHUNK", 1000)  # bytes, so that entries lie across two
+    with pytest.raises(UserError, match="holds more than 10000 files"), opened(file):
         pytest.fail("it was read")
 
 

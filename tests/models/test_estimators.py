@@ -48,13 +48,13 @@ def test_support_vectors_say_what_their_library_says() -> None:
 @pytest.mark.parametrize("length", [0, 10, 300, -1])
 def test_an_estimator_that_is_cut_short_is_refused(length: int, file: Path) -> None:
     file.write_bytes(file.read_bytes()[:length])
-    with pytest.raises(UserError, match=r"package\.skops is not an estimator: it is cut short"):
+    with pytest.raises(UserError, match=r"package\.skops is not an estimator of 2 features: it is cut short"):
         EstimatorModel.load(file, 2)
 
 
 @pytest.mark.parametrize("features", [1, 3])
 def test_an_estimator_of_another_number_of_features_is_refused(features: int, file: Path) -> None:
-    with pytest.raises(UserError, match=f"is not an estimator of {features} features: X has {features} features"):
+    with pytest.raises(UserError, match=f"is not an estimator of {features} features: it has 2 features"):
         EstimatorModel.load(file, features)
 
 
@@ -64,7 +64,7 @@ def test_a_type_that_is_not_trusted_is_named_and_not_made(tmp_path: Path) -> Non
         made = ZipFile(io.BytesIO(skops.io.dumps(make_pipeline(step, LinearRegression()))))
         for name in made.namelist():
             archive.writestr(name, made.read(name))
-    with pytest.raises(UserError, match=r"holds subprocess\.check_output, which is not trusted: it is not read"):
+    with pytest.raises(UserError, match=r"holds sklearn\.\S+\.FunctionTransformer, which is not trusted"):
         EstimatorModel.load(tmp_path / "package.skops", 2)
 
 
@@ -97,7 +97,10 @@ def test_what_predicts_nothing_is_no_estimator(tmp_path: Path) -> None:
     [
         ({"law": "parabolic"}, "is not a curve"),
         ({"parameters": [1.0, 2.0]}, "is not a curve"),  # Kepler panics at a wrong number of them
-        ({"parameters": [1.0, 2.0, float("nan")]}, "is not a curve"),
+        ({"parameters": [1.0, 2.0, float("nan")]}, "NaN is not a number of JSON"),
+        ({"parameters": [1.0, 2.0, 1e31]}, "is not a curve"),
+        ({"parameters": [1.0, 2.0, "3.0"]}, "is not a curve"),
+        ({"parameters": [1.0, 2.0, True]}, "is not a curve"),
         ({"parameters": None}, "is not a curve"),
         ({"scale": 0.0}, "is not a curve"),
         ({"scale": "wide"}, "is not a curve"),
@@ -121,5 +124,5 @@ def test_a_curve_has_one_feature(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", '{"law": ', "[]", "null"])
 def test_a_curve_that_is_cut_short_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text(content)
-    with pytest.raises(UserError, match="is not a curve"):
+    with pytest.raises(UserError, match=r"package\.json is (cut short or not JSON|something else)"):
         CurveModel.load(tmp_path / "package.json", 1)

@@ -353,13 +353,18 @@ def test_metadata_come_with_the_model(linear: Path) -> None:
         {"bias": 1, "weight": [1], "scale": [1]},
         {"bias": 1, "weight": [1, "x"], "scale": [1, 1]},
         {"weight": [1, 1], "scale": [1, 1]},
-        {"bias": float("nan"), "weight": [1, 1], "scale": [1, 1]},
-        [],
+        {"bias": 1, "weight": [1, 1e31], "scale": [1, 1]},
+        {"bias": 1, "weight": [1, 1], "scale": [1, 0]},
+        {"bias": 1, "weight": [1, 1], "scale": [1, -1]},
+        {"bias": 1, "weight": [1, 1], "scale": [1, 5e-324]},
+        {"bias": "1", "weight": [1, 1], "scale": [1, 1]},
+        {"bias": 1, "weight": [1, True], "scale": [1, 1]},
+        {"bias": 1, "weight": [[1, 1]], "scale": [1, 1]},
     ],
 )
 def test_a_linear_model_of_another_shape_is_refused(content: object, tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match="is not a linear model"):
+    with pytest.raises(UserError, match=r"package\.json is not a linear model of 2 features: "):
         LinearModel.load(tmp_path / "package.json", 2)
 
 

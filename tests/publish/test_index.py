@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -224,6 +225,25 @@ def test_files_of_another_tool_are_not_listed(tmp_path: Path, broken: str) -> No
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["mine"]
 
 
+@pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o750, 0o640), (0o700, 0o600)])
+def test_who_may_read_the_folder_may_read_what_is_published_although_the_umask_is_strict(
+    tmp_path: Path, folder: int, file: int
+) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+    models.chmod(folder)
+    before = os.umask(0o077)
+    try:
+        publish(str(models), "lab", FIRST, pipeline(tmp_path / "export", "lab"))
+    finally:
+        os.umask(before)
+    work = (".scratch", ".latest.lock")
+    written = [path for path in models.rglob("*") if not path.is_symlink() and path.name not in work]
+    assert {path.stat().st_mode & 0o777 for path in written if path.is_dir()} == {folder}
+    assert {path.stat().st_mode & 0o777 for path in written if path.is_file()} == {file}
+    assert {"README.md", "lab.md", "metadata.json"} <= {path.name for path in written}
+
+
 @pytest.mark.parametrize("free", [True, False])
 def test_the_step_lists_what_it_publishes_and_publishes_what_it_cannot_list(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], free: bool
@@ -243,3 +263,35 @@ def test_the_step_lists_what_it_publishes_and_publishes_what_it_cannot_list(
     assert ("The list of pipelines at" in warned) == (not free)
     if free:
         assert rows(str(models))[0][6] == f"[2 models](lab/{figures['version']}/README.md)"
+
+
+def test_names_and_times_of_others_break_neither_row_nor_page(tmp_path: Path) -> None:
+    exported = pipeline(tmp_path / "lab", "lab")
+    metadata = json.loads((exported / "metadata.json").read_text())
+    (exported / "metadata.json").write_text(json.dumps(metadata | {"collect_time": "yesterday", "publisher": "<b>|x"}))
+    table = exported / "rapl-sysfs_AbsPower_model_metadata.csv"
+    table.write_text(table.read_text().replace("Linear_3,Basic", "Linear_3,<i>)|"))
+    publish(str(tmp_path / "db"), "lab", FIRST, exported)
+    assert [row[3:6] for row in rows(str(tmp_path / "db"))] == [["–", "2026-11-14 02:30 UTC", r"&lt;b&gt;\|x"]]
+    page = read(str(tmp_path / "db"), ".doc/lab.md")
+    assert f"../lab/{FIRST}/rapl-sysfs/AbsPower/%3Ci%3E%29%7C/Linear_3/model_card.md" in page
+    assert r"| &lt;i&gt;)\| |" in page
+
+
+def test_a_table_that_leads_elsewhere_is_not_listed(tmp_path: Path) -> None:
+    exported = pipeline(tmp_path / "lab", "lab")
+    table = exported / "rapl-sysfs_AbsPower_model_metadata.csv"
+    table.write_text(table.read_text().replace("Linear_3,Basic", "Linear_3,../../.."))
+    publish(str(tmp_path / "db"), "lab", FIRST, exported)
+    assert read(str(tmp_path / "db")) == ""
+
+
+def test_a_page_whose_row_would_end_the_list_is_not_in_it(tmp_path: Path) -> None:
+    uri = str(tmp_path / "db")
+    publish(uri, "lab", FIRST, pipeline(tmp_path / "lab", "lab"))
+    page = read(uri, ".doc/lab.md")
+    open_store(uri).write(".doc/evil.md", page.replace("| [lab]", f"{END} # Gone | [lab]").encode())
+    open_store(uri).write(".doc/torn.md", page.split("\n")[0][:-10].encode())
+    before = read(uri)
+    list_pipeline(uri, "lab")
+    assert read(uri) == before

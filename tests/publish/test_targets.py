@@ -58,6 +58,97 @@ def test_publishing_the_same_version_again_changes_nothing(publishing: Publishin
     assert len(before) == len(FILES) + 1  # and latest
 
 
+MODEL = FILES[1]
+TAMPERED = {
+    "another size": (f"lab/{SECOND}/{MODEL}", b"evil", "was changed"),
+    "the same size": (f"lab/{SECOND}/{MODEL}", b"!" * len(f"{SECOND} {MODEL}"), "was changed"),
+    "one file more": (f"lab/{SECOND}/rapl-sysfs/AbsPower/BPFOnly/evil.zip", b"evil", "was added to it"),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_a_published_version_that_somebody_changed_is_neither_trusted_nor_overwritten(publishing: Publishing, how: str):
+    uri, (key, content, words) = publishing.new(), TAMPERED[how]
+    publishing.publish(uri, FIRST)
+    publishing.publish(uri, SECOND)
+    open_store(uri).write(key, content)
+    before = _times(publishing, uri)
+    with pytest.raises(UserError) as refused:
+        publishing.publish(uri, SECOND)
+    assert str(refused.value).startswith(
+        f"The version {SECOND} of lab at {uri} is not what was published: {key} {words}."
+    )
+    assert open_store(uri).read(key) == content
+    assert _times(publishing, uri) == before
+    assert publishing.publish(uri, FIRST) == SECOND  # other versions are not touched by that
+    assert publishing.publish(uri, THIRD) == THIRD
+
+
+def test_a_version_in_a_folder_that_lacks_a_file_is_refused_as_it_came_whole(tmp_path: Path):
+    publishing = Publishing("folder", tmp_path)
+    uri = publishing.new()
+    publishing.publish(uri, FIRST)
+    (Path(uri) / "lab" / FIRST / MODEL).unlink()
+    with pytest.raises(UserError, match=rf"lab/{FIRST}/{MODEL} was removed from it"):
+        publishing.publish(uri, FIRST)
+
+
+def test_the_version_of_another_publisher_at_the_same_moment_is_compared_too(tmp_path: Path, monkeypatch):
+    publishing = Publishing("folder", tmp_path)
+    uri, source = publishing.new(), export(tmp_path / "exports", FIRST)
+    target, place = open_target(uri), Path(uri) / "lab" / FIRST
+
+    def overtaken(self: Path, there: Path) -> None:
+        (there / "evil").mkdir(parents=True)
+        raise OSError(39, "Directory not empty")
+
+    monkeypatch.setattr(Path, "rename", overtaken)
+    with pytest.raises(UserError, match="is not what was published"):
+        target.add(source, "lab", FIRST)
+    assert [path.name for path in place.iterdir()] == ["evil"]
+
+
+@pytest.mark.integration
+def test_what_a_killed_publisher_has_uploaded_is_compared_and_not_sent_again(publishing: Publishing):
+    if publishing.kind != "s3":
+        pytest.skip("a folder is renamed into its place whole")
+    uri = publishing.new()
+    source = export(publishing.folder / "exports", FIRST)
+    store, target = open_store(uri), open_target(uri)
+    store.upload(source / FILES[0], f"lab/{FIRST}/{FILES[0]}")
+    sent: list[str] = []
+    target._store._client.meta.events.register("before-send.s3", lambda request, **_: sent.append(request.method))
+    target.add(source, "lab", FIRST)
+    assert sent == ["GET", "GET", "PUT", "PUT"]  # a listing, the file that is there, and the two that are not
+
+
+def test_versions_of_before_with_eight_digits_are_read_and_superseded(publishing: Publishing, tmp_path: Path):
+    uri, family = publishing.new(), Family("rapl-sysfs", "AbsPower", "BPFOnly")
+    after = FIRST + "0" * 24
+    for version in (FIRST, after):  # of one window
+        export(publishing.folder / "exports", version)
+        model = publishing.folder / "exports" / version / str(family) / "Linear_0"
+        model.mkdir()
+        (model / "metadata.json").write_text(version)
+        assert publishing.publish(uri, version) == version
+        (found,) = fetch_models(uri, "lab", family, tmp_path / version) or []
+        assert (found / "metadata.json").read_text() == version
+    assert publishing.publish(uri, THIRD) == THIRD
+
+
+@pytest.mark.parametrize("name", ["../../../../../../evil", "/evil", "./evil", "a\0evil"])
+def test_an_object_whose_name_leads_elsewhere_is_not_fetched(
+    publishing: Publishing, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    uri, family = publishing.new(), Family("rapl-sysfs", "AbsPower", "BPFOnly")
+    publishing.publish(uri, FIRST)
+    hostile = f"lab/{FIRST}/{family}/Linear_0/{name}"  # S3 allows it, if not every server does
+    monkeypatch.setattr(type(open_store(uri)), "sizes", lambda *_: {hostile: 4})
+    with pytest.raises(UserError, match="is no name of a file below a folder"):
+        fetch_models(uri, "lab", family, tmp_path / "a" / "b" / "c")
+    assert list(tmp_path.rglob("*evil*")) == []
+
+
 def test_the_exported_files_are_left_as_they_were(publishing: Publishing):
     uri = publishing.new()
     publishing.publish(uri, FIRST)
@@ -163,15 +254,21 @@ def test_s3_readers_follow_a_pointer_that_is_written_last(publishing: Publishing
     assert json.loads(open_store(uri).read("lab/latest.json") or b"") == {"version": FIRST}
 
 
-def test_a_pointer_that_names_nothing_is_one_sentence(publishing: Publishing):
+def test_a_pointer_that_names_no_version_is_one_sentence(publishing: Publishing):
+    if publishing.kind != "s3":
+        pytest.skip("a folder has a link")
     uri = publishing.new()
-    if publishing.kind == "s3":
-        open_store(uri).write("lab/latest.json", b"[1]")
-        said = r"lab/latest\.json does not name a version: remove it and publish again"
-    else:
-        (Path(uri) / "lab" / "latest").mkdir(parents=True)
-        said = r"The folder .*/lab cannot be written: Is a directory"
-    with pytest.raises(UserError, match=said):
+    for pointer in ("[1]", '{"version": ""}', '{"version": "../../other"}', "[" * 100_000):
+        open_store(uri).write("lab/latest.json", pointer.encode())
+        with pytest.raises(UserError, match=r"lab/latest\.json does not name a version: remove it and publish again"):
+            publishing.publish(uri, FIRST)
+
+
+def test_a_folder_in_the_place_of_the_link_is_one_sentence(tmp_path: Path):
+    publishing = Publishing("folder", tmp_path)
+    uri = publishing.new()
+    (Path(uri) / "lab" / "latest").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"The folder .*/lab cannot be written: Is a directory"):
         publishing.publish(uri, FIRST)
 
 

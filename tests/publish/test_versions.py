@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def test_the_same_files_are_the_same_version_wherever_and_in_whatever_order_they
     two = version_of(exported(tmp_path / "two", dict(reversed(files.items()))), END)
     assert one == two
     assert one.startswith("20261114T020000Z-")
-    assert len(one) == len("20261114T020000Z-") + 8
+    assert re.fullmatch(r"20261114T020000Z-[0-9a-f]{32}", one)  # 128 bits
 
 
 def test_another_content_name_or_border_between_files_is_another_version(tmp_path: Path):
@@ -44,6 +45,12 @@ def test_later_windows_sort_later_by_the_second(one: datetime, other: datetime):
     ends = [moment.replace(microsecond=0) for moment in (one, other)]
     assert (ends[0] < ends[1]) == (window_end_of(versions[0]) < window_end_of(versions[1]))
     assert (ends[0] < ends[1]) == (versions[0] < versions[1])
+
+
+def test_versions_of_before_with_eight_digits_sort_beside_those_with_more():
+    before, after = "20261114T020000Z-0a1b2c3d", f"20261114T020000Z-{'0a1b2c3d' * 4}"
+    assert window_end_of(before) == window_end_of(after) == "20261114T020000Z"
+    assert before < after < "20261115T020000Z-00000000"
 
 
 def test_a_name_that_is_no_version_has_no_window():

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from scripted import Reply, Request, attempts_at_once, error, scripted
 
 from kepler_train.errors import TryAgain, UserError
 from kepler_train.local.prometheus import PrometheusServer
+from kepler_train.query import prometheus as client
 from kepler_train.query.credentials import credentials_for
-from kepler_train.query.prometheus import Prometheus
 
+Prometheus = partial(client.Prometheus, typed=True)  # as a person names it, together with the credentials
 USER, PASSWORD = "meter", "correct horse"
 _BCRYPT = "$2b$04$4e/GKAWlRFLZgX5hr1CEoeAhltvz0/2y9dd/ZKrwQeBnj4y1sCKMi"  # of the password
 SECRET = "s3cret-t0ken-0123456789"
@@ -334,6 +336,6 @@ def test_certificates_that_are_missing_matter_only_where_somebody_has_to_be_trus
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.crt")
-    credentials_for("http://prometheus:9090")
+    credentials_for("http://prometheus:9090", typed=True)
     with pytest.raises(UserError, match=r"no certificates at /nowhere/ca\.crt"):
-        credentials_for("https://prometheus:9090")
+        credentials_for("https://prometheus:9090", typed=True)

@@ -85,14 +85,22 @@ def test_halves_have_the_points_of_the_whole(after: int, length: int, step: int,
 def test_the_length_of_a_chunk_follows_what_is_found() -> None:
     metric = metric_download(1000)
     assert metric.length == 250_000  # ms: a scrape per second is allowed for until more is known
-    metric.adapt(0, metric.length)  # a gap
-    assert metric.length == 250_000
     metric.adapt(1000 * 250 // 15, metric.length)  # scraped every 15 s, so fifteen times longer, in two steps
     assert metric.length == 1_000_000
     metric.adapt(1000 * 1000 // 15, metric.length)
     assert metric.length == pytest.approx(SAMPLES_PER_CHUNK / 1000 * 15_000, rel=0.001)
     metric.adapt(5 * 1000 * 1000, 1_000_000)  # five scrapes per second: shorter at once, but never below a minute
     assert metric.length == SHORTEST_CHUNK
+
+
+def test_time_without_samples_is_passed_in_a_request_per_day() -> None:
+    metric, requests = metric_download(10_000), 0
+    for chunk in split_window(metric, 0, 400 * 24 * HOUR):
+        metric.adapt(0, chunk.length)
+        requests += 1
+    assert (metric.length, requests) == (LONGEST_CHUNK, 406)  # 400, and six until a minute has grown to a day
+    metric.adapt(10_000 * 5760, LONGEST_CHUNK)  # 10,000 series every 15 s: shorter at once
+    assert metric.length == 375_000
 
 
 def test_chunks_with_a_step_stay_below_what_servers_allow() -> None:
@@ -265,7 +273,7 @@ def test_a_warning_is_said_once_however_often_it_comes(
     with scripted(answer) as server:
         query_samples(spec(server.url, dialect="legacy", energy_sources="acpi"), tmp_path)
     assert len(server.requests) > 20
-    warnings = [line for line in capsys.readouterr().out.splitlines() if "warn" in line]
+    warnings = [line for line in capsys.readouterr().out.splitlines() if "warns" in line]
     assert warnings == [f"warning: Prometheus at {server.url} warns: a store is out of reach"]
 
 

@@ -21,14 +21,15 @@ import pytest
 from known_samples import Samples, collected
 from temporary import train_models
 
+from kepler_train.extract.frame_files import CONTAINERS_FILE
 from kepler_train.local.prometheus import PrometheusServer
 from kepler_train.query.samples import query_samples
-from kepler_train.runs.tables import container_rows, node_rows
 from kepler_train.runs.tables import extracted as extracted_run
+from kepler_train.runs.tables import node_rows
 from kepler_train.samples.schedule import Phase, Schedule
 from kepler_train.spec import RunSpec
 from kepler_train.validate.judging import judge_samples
-from kepler_train.workspace import Figures
+from kepler_train.workspace import Figures, files_of
 
 pytestmark = pytest.mark.integration
 
@@ -125,7 +126,7 @@ def schedule(kepler_recording: Path) -> Schedule:
 @pytest.fixture(scope="module")
 def extracted(collection: Collected, schedule: Schedule, tmp_path_factory: pytest.TempPathFactory) -> Extracted:
     run = extracted_run(tmp_path_factory.mktemp("extracted"), collection.spec, collection.samples, schedule)
-    return Extracted(node_rows(run), container_rows(run))
+    return Extracted(node_rows(run), pd.read_parquet(*files_of(run.folder("extract"), CONTAINERS_FILE)))
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,9 @@ def test_every_step_leaves_a_manifest_that_names_what_it_read(measured: Path, tm
     manifests = {step: Manifest.read((run.folder(step) / "manifest.json").read_bytes(), step) for step in STEPS}
     assert {manifest.spec_digest for manifest in manifests.values()} == {run.spec.digest()}
     assert {record.step for record in manifests["extract"].inputs} == {"plan", "query", "validate"}
-    assert {record.step for record in manifests["export"].inputs} == {"plan", "isolate", "evaluate", "train"}
+    assert {record.step for record in manifests["export"].inputs} == {
+        *("plan", "validate", "isolate", "evaluate", "train")
+    }
     samples = sorted(file.name for file in (measured / "kepler_query").iterdir())
     assert [record.path for record in manifests["query"].outputs] == sorted([*samples, "machines.json"])
     assert "`kepler_query`" in (run.folder("export") / "lab/README.md").read_text()
@@ -98,7 +100,7 @@ def test_what_the_user_must_change_ends_the_run(
         raise UserError("Change this.")
 
     run = begun(measured, tmp_path)
-    monkeypatch.setattr("kepler_train.train.step.train_part", refuse)
+    monkeypatch.setattr("kepler_train.train.step.train_one", refuse)
     with pytest.raises(UserError, match="Change this"):
         run.train()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kepler_train.cli.app import app
-from kepler_train.simulate.history import exported, write_history
+from kepler_train.simulate.history import exported
 from kepler_train.simulate.machine import Machine
 from kepler_train.simulate.node import NodeRun, Scenario, run_node
 from kepler_train.simulate.node_exporter import node_exporter_families
@@ -108,21 +106,3 @@ def test_the_command_line_adds_what_is_asked_for(tmp_path: Path) -> None:
     assert names(*today, "--process-energy") - names(*today) == energy
     assert names("--package-ratio") - names() == {"kepler_container_cpu_usage_per_package_ratio"}
     assert len(names("--node-exporter") - names()) == 15
-
-
-@pytest.mark.integration
-def test_promtool_loads_all_of_it(tmp_path: Path) -> None:
-    if shutil.which("promtool") is None:
-        pytest.skip("promtool is not installed")
-    variant = Variant(container_seconds=True, node_exporter=True)
-    faults = frozenset({"duplicate", "clock-step", "late"})
-    hour = [run_node(Scenario(start=1_794_614_400, duration=3600, phase=300, idle=300))]
-    write_history(tmp_path / "h.om", exported(hour, "current", ["rapl-sysfs"], faults, 7, variant))
-    load = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q", "--max-block-duration=64h"]
-    subprocess.run([*load, str(tmp_path / "h.om"), str(tmp_path / "data")], check=True, capture_output=True, timeout=60)
-    (tmp_path / "data" / "wal").mkdir()  # promtool 2.42 dumps nothing without one
-    dump = subprocess.run(
-        ["promtool", "tsdb", "dump", str(tmp_path / "data")], check=True, capture_output=True, text=True, timeout=60
-    )
-    held = sum(len(s.times) for s in read_store(tmp_path / "h.om").series)
-    assert len(dump.stdout.splitlines()) == held

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,6 +23,7 @@ from kepler_train.simulate.meter import noise_floor
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.openmetrics import write_openmetrics
 from kepler_train.simulate.store import SampleStore, read_store, store_of
+from kepler_train.simulate.whole_files import replacing
 
 PACKAGE = "kepler_node_package_joules_total"
 SOURCES = ["rapl-sysfs", "acpi"]
@@ -54,6 +56,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--duration", "4h", "--start", "2026-11-14T00:00:00Z", "--nodes", "2", "--machine-id", "box",
     )  # fmt: skip
     return folder
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, "0o644"), (0o077, "0o600")])
+def test_who_may_read_a_history_is_for_the_umask_to_say(tmp_path: Path, umask: int, mode: str) -> None:
+    before = os.umask(umask)
+    try:
+        with replacing(tmp_path / "node.om") as beside:
+            beside.write_text("# EOF\n")
+    finally:
+        os.umask(before)
+    assert [(path.name, oct(path.stat().st_mode & 0o777)) for path in tmp_path.iterdir()] == [("node.om", mode)]
 
 
 def test_the_schedule_says_which_load_ran_when(files: Path) -> None:
@@ -263,12 +276,18 @@ def test_a_sweep_runs_every_load_at_every_frequency() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("dialect", ["legacy", "current"])
-def test_promtool_loads_both_dialects(tmp_path: Path, dialect: str) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--dialect legacy --fault gap --fault late --fault restart --fault reset",
+        "--dialect current --fault gap --fault late --fault restart --fault reset",
+        "--dialect current --fault duplicate --fault clock-step --fault late --container-seconds --node-exporter",
+    ],
+)
+def test_promtool_loads_all_of_it(tmp_path: Path, options: str) -> None:
     if shutil.which("promtool") is None:
         pytest.skip("promtool is not installed")
-    faults = [part for name in ("gap", "late", "restart", "reset") for part in ("--fault", name)]
-    call("history", "--out", str(tmp_path / "h.om"), "--duration", "3h", "--dialect", dialect, *faults)
+    call("history", "--out", str(tmp_path / "h.om"), "--duration", "3h", *options.split())
     load = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=64h"]
     subprocess.run([*load, str(tmp_path / "h.om"), str(tmp_path / "data")], check=True, capture_output=True, timeout=60)
     (tmp_path / "data" / "wal").mkdir()  # promtool 2.42 dumps nothing without one

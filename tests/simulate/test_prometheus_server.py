@@ -11,7 +11,7 @@ import requests
 
 from kepler_train.errors import UserError
 from kepler_train.simulate.prometheus_server import prometheus_server
-from kepler_train.simulate.promql_evaluation import format_millis, format_number
+from kepler_train.simulate.promql import format_millis, format_number
 from kepler_train.simulate.store import SampleStore, StoredSeries, read_store
 
 
@@ -37,6 +37,29 @@ def test_an_instant_query_answers_the_newest_sample_at_that_moment() -> None:
     )
 
 
+def test_on_loopback_it_answers_to_names_of_loopback_only() -> None:
+    with prometheus_server(small_store()) as server:
+        port = server.url.rpartition(":")[2]
+        hosts = [
+            f"localhost:{port}",
+            f"[::1]:{port}",
+            f"evil.example:{port}",
+            f"127.0.0.1.evil.example:{port}",
+            "[",
+            "",
+        ]
+        url = f"{server.url}/api/v1/query?query=up&time=30"
+        answers = [requests.get(url, headers={"Host": host}, timeout=10) for host in hosts]
+    assert [answer.status_code for answer in answers] == [200, 200, 403, 403, 403, 403]
+    assert answers[2].text == "This server answers to its own address only."
+
+
+def test_on_another_address_it_answers_to_any_name() -> None:
+    with prometheus_server(small_store(), host="0.0.0.0") as server:  # noqa: S104
+        url = f"http://127.0.0.1:{server.url.rpartition(':')[2]}/api/v1/query?query=up&time=30"
+        assert requests.get(url, headers={"Host": "node-0.example"}, timeout=10).ok
+
+
 def test_a_range_query_repeats_a_sample_until_it_is_five_minutes_old() -> None:
     with prometheus_server(small_store()) as server:
         answer = get(server.url, "query_range", query='up{instance="b"}', start=45, end=645, step=150).json()
@@ -45,10 +68,10 @@ def test_a_range_query_repeats_a_sample_until_it_is_five_minutes_old() -> None:
 
 def test_a_posted_form_is_answered_like_a_query_string() -> None:
     with prometheus_server(small_store()) as server:
-        form = {"query": "count(up)", "time": "60"}
+        form = {"query": "up", "time": "60"}
         posted = requests.post(f"{server.url}/api/v1/query", data=form, timeout=10)
         assert posted.text == get(server.url, **form).text
-    assert posted.json()["data"]["result"] == [{"metric": {}, "value": [60, "2"]}]
+    assert [series["value"] for series in posted.json()["data"]["result"]] == [[60, "14"], [60, "4.5"]]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +125,10 @@ def test_a_query_may_load_as_many_samples_as_allowed_and_not_one_more() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["rate(up[5m])", "up + 1", "up offset 5m", "up{", "up{a=}", "sum(up", "up[5]", '{a=~"("}', "", "{}", "up up"],
-)
-def test_what_the_subset_does_not_know_is_bad_data(query: str) -> None:
+    ["rate(up[5m])", "sum(up)", "1", "up + 1", "up offset 5m", "up{", "up{a=}", 'up{a="b"c="d"}', "up[5]", "[5m]",
+     '{a=~"("}', "", "{}", "up up"],
+)  # fmt: skip
+def test_what_is_no_selector_is_bad_data(query: str) -> None:
     with prometheus_server(small_store()) as server:
         answer = get(server.url, query=query, time=60)
     assert answer.status_code == 400

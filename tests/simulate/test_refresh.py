@@ -16,7 +16,7 @@ from kepler_train.simulate.exporter import Exporter
 from kepler_train.simulate.history import exported
 from kepler_train.simulate.live import HostNode, SimulatedNode
 from kepler_train.simulate.node import NodeRun, Scenario, run_node, run_nodes
-from kepler_train.simulate.reading import Reading
+from kepler_train.simulate.reading import SAME, Reading
 from kepler_train.simulate.store import SampleStore, StoredSeries, read_store, store_of
 
 START = 1_794_614_400.0
@@ -166,7 +166,7 @@ def test_an_exporter_that_reads_at_the_scrape_is_one_with_a_clock_of_no_length()
     assert every.energy(at).tolist() == [6, 11]
     assert every.work(at).tolist() == [4, 9]
     assert every.first_from(4.5) == 9  # of the refresh at 11, which the scrape at 15 shows
-    assert every.first_after(9.0) == 24  # the scrape at 30 shows the refresh at 26
+    assert every.first_from(9.0 + 2 * SAME) == 24  # the scrape at 30 shows the refresh at 26
 
 
 def test_a_live_exporter_shows_its_last_refresh(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,13 +182,15 @@ def test_killed_it_leaves_no_load_running_and_the_next_run_puts_the_frequencies_
     run.wait()
     assert eventually(lambda: not running_in(tmp_path / "run")), names_in(tmp_path / "run")
     assert limits_mhz(sysfs) == {"policy0": (1600, 1600)}
-    assert not list((tmp_path / "run").iterdir())  # nothing was measured yet, and no scratch is left
+    (scratch,) = (tmp_path / "run").iterdir()  # nothing was measured yet
+    assert [file.name for file in scratch.iterdir()] == ["lock"]  # the loads' own files went with them
 
     # A load that hides: in a session of its own, without a parent, and deaf to SIGTERM.
     hidden = "sh -c \"trap '' TERM; setsid setsid sh -c 'trap true TERM; sleep 300; sleep 300' & sleep 300\""
     run = stress("--command", f"hidden={hidden}", *common[:-1])
     assert eventually(lambda: names_in(tmp_path / "run").count("sleep") == 2)
     assert contents(sysfs) == before  # put back first
+    assert not scratch.exists()  # swept
     run.kill()
     assert "Put back the CPU frequencies that a killed run had left." in run.communicate()[0]
     assert eventually(lambda: not running_in(tmp_path / "run")), names_in(tmp_path / "run")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,14 +10,10 @@ import pytest
 from fitting import training_rows
 from simulated_rows import COUNTERS, simulated_rows
 
-from kepler_train.errors import UserError
-from kepler_train.models import ensemble
-from kepler_train.models.ensemble import MedianEnsemble, Member, SumEnsemble
 from kepler_train.models.lags import lagged_names, with_lags
-from kepler_train.models.linear import LinearModel
 from kepler_train.train.trainers import auto as auto_module
 from kepler_train.train.trainers.auto import AutoTrainer, TrainerFailures, folds, rank_trainers
-from kepler_train.train.training_set import training_set
+from kepler_train.train.training_set import training_sets
 
 FEW = [
     "LinearRegressionTrainer",
@@ -77,7 +71,7 @@ def test_a_load_that_was_never_seen_is_predicted_within_three_percent() -> None:
     frame = simulated_rows(hours=3, seed=3)
     rows = with_lags(frame, COUNTERS, AutoTrainer.lags)
     features = lagged_names(COUNTERS, AutoTrainer.lags)
-    data = training_set(rows, features, "package", "package", "CounterOnly", intercept=True, seed=0)
+    data = training_sets(rows, features, {"package": "package"}, "CounterOnly", intercept=True, seed=0)["package"]
     held = data.workloads == "stream"
     watts = AutoTrainer().fit(data.take(~held)).predict(data.X[held])
     assert held.sum() > 50
@@ -214,52 +208,3 @@ def test_without_workloads_a_fold_is_a_block_with_a_gap_around_it() -> None:
     inside, outside = list(folds(training_rows(work(100), np.ones(100)), 5))[1]
     assert outside.tolist() == list(range(20, 40))
     assert inside.tolist() == [*range(16), *range(44, 100)]
-
-
-def constant(watts: float) -> LinearModel:
-    return LinearModel(watts, np.zeros(1), np.ones(1))
-
-
-def test_a_member_that_runs_away_has_no_say_in_the_median() -> None:
-    several = [Member((0,), constant(watts)) for watts in (10.0, 20.0, 30.0, 40.0, 1e9)]
-    assert MedianEnsemble(several, 1).predict(np.zeros((2, 3))).tolist() == [30.0, 30.0]
-
-
-def test_a_sum_of_models_is_never_below_zero() -> None:
-    two = [Member((0,), constant(10.0)), Member((1,), constant(4.0), weight=0.5)]
-    assert SumEnsemble(two, -7.0).predict(np.zeros((1, 2))).tolist() == [5.0]
-    assert SumEnsemble(two, -70.0).predict(np.zeros((1, 2))).tolist() == [0.0]
-
-
-def test_models_within_models_are_read_back_and_too_deep_ones_are_refused(tmp_path: Path) -> None:
-    model: SumEnsemble | MedianEnsemble = SumEnsemble([Member((1,), constant(10.0))], 2.0)
-    file = tmp_path / "model.json"
-    for _ in range(2):
-        model = MedianEnsemble([Member((0, 1), model)], 0)
-        model.save(file)
-        assert MedianEnsemble.load(file, 2).predict(np.zeros((1, 2))).tolist() == [12.0]
-    MedianEnsemble([Member((0, 1), model)], 0).save(file)
-    with pytest.raises(UserError, match="too deep"):
-        MedianEnsemble.load(file, 2)
-
-
-def test_a_part_that_is_cut_short_or_unpacks_without_end_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "model.json"
-    SumEnsemble([Member((0,), constant(10.0))]).save(file)
-    whole = json.loads(file.read_text())
-    cut = base64.b64encode(base64.b64decode(whole["parts"][0]["content"])[:-9]).decode()
-    file.write_text(json.dumps(whole | {"parts": [whole["parts"][0] | {"content": cut}]}))
-    with pytest.raises(UserError, match="cut short or too large"):
-        SumEnsemble.load(file, 1)
-    file.write_text(json.dumps(whole))
-    monkeypatch.setattr(ensemble, "_MAX_BYTES", 10)  # bytes
-    with pytest.raises(UserError, match="cut short or too large"):
-        SumEnsemble.load(file, 1)
-
-
-def test_a_part_of_columns_that_are_not_there_is_refused(tmp_path: Path) -> None:
-    SumEnsemble([Member((5,), constant(10.0))]).save(tmp_path / "model.json")
-    with pytest.raises(UserError, match="looks at other columns than the 2 there are"):
-        SumEnsemble.load(tmp_path / "model.json", 2)

@@ -13,13 +13,12 @@ from kepler_train.errors import DataError, UserError
 from kepler_train.models import ComponentModel, LinearModel
 from kepler_train.train.held_out import held_out
 from kepler_train.train.trainers.linear import LinearRegressionTrainer
-from kepler_train.train.training_set import TrainingSet, training_set
+from kepler_train.train.training_set import TrainingSet, training_sets
 
 
 def sets(frame: pd.DataFrame, *components: str, intercept: bool = True) -> dict[str, TrainingSet]:
-    return {
-        name: training_set(frame, FEATURES, name, name, "BPFOnly", intercept=intercept, seed=0) for name in components
-    }
+    columns = {name: name for name in components}
+    return training_sets(frame, FEATURES, columns, "BPFOnly", intercept=intercept, seed=0)
 
 
 class Recording(LinearRegressionTrainer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -96,3 +97,22 @@ def test_models_that_cannot_be_fetched_stop_no_run(tmp_path: Path, capsys: pytes
     keep_previous(spec(15), "gopher://models", tmp_path)
     assert "are not compared with" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Missing_0", r"lists rapl-sysfs/AbsPower/BPFOnly/Missing_0 and does not have it"),
+        ("../../../../outside_0", "is not a table of published models: '../../../../outside_0' is not the name"),
+    ],
+)
+def test_a_table_that_names_what_is_not_there_stops_no_run(
+    published: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str
+) -> None:
+    shutil.copytree(published, tmp_path / "models", symlinks=True)
+    (tmp_path / "outside_0").mkdir()
+    table = next((tmp_path / "models").glob("mine/2*/rapl-sysfs_AbsPower_model_metadata.csv"))
+    table.write_text(table.read_text().replace("LinearRegressionTrainer_0", name))
+    keep_previous(spec(15), str(tmp_path / "models"), tmp_path / "plan")
+    assert why in capsys.readouterr().out
+    assert not (tmp_path / "plan").exists()

@@ -25,12 +25,12 @@ class TablePictures(NamedTuple):
 
     @property
     def error_map(self) -> str:
-        """The picture beside `<source>_<output type>_model_metadata.csv`."""
+        """Return the name of the picture beside `<source>_<output type>_model_metadata.csv`."""
         return f"{self.table}_model_metadata.png"
 
     @property
     def power_curve(self) -> str:
-        """The picture of power against load."""
+        """Return the name of the picture of power against load."""
         return f"{self.table}_power_curve.png"
 
 

@@ -66,13 +66,13 @@ def draw_power_curve(estimates: pd.DataFrame, loads: Mapping[str, pd.Series[floa
     figure, panels = new_panels(estimates["component"].nunique(), 2, _HEIGHT)
     for axis, (component, rows) in zip(panels, estimates.groupby("component", sort=False), strict=True):
         load = loads[str(component)]
-        some = thinned(np.arange(len(rows)), _POINTS)
+        shown = thinned(np.arange(len(rows)), _POINTS)
         x, measured, predicted = (
             np.asarray(column, dtype=float) for column in (load, rows["measured"], rows["predicted"])
         )
         if rows["measured"].notna().any():
-            _dots(axis, x[some], measured[some], "measured")
-        _dots(axis, x[some], predicted[some], "estimated", "C0")
+            _dots(axis, x[shown], measured[shown], "measured")
+        _dots(axis, x[shown], predicted[shown], "estimated", "C0")
         axis.plot(*medians(x, predicted), color="C0", linewidth=2, label="estimated, median", zorder=3)
         _finish(axis, str(component), str(load.name))
     legend_below(figure, panels[0])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kepler_train.models import ComponentModel, Matrix, TreesModel
-from kepler_train.models.trees import THREADS
+from kepler_train.models.boosters import THREADS
 from kepler_train.train.methods.memoize import memoize_last
 from kepler_train.train.training_set import TrainingSet
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kepler_train.models import TreesModel
-from kepler_train.models.trees import THREADS
+from kepler_train.models.boosters import THREADS
+from kepler_train.models.ubjson import encode
 from kepler_train.train.methods.memoize import memoize_last
-from kepler_train.train.methods.ubjson import encode
 from kepler_train.train.training_set import TrainingSet
 
 _MAX_LEAVES = 1000  # of a tree: its size does not grow with the rows

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kepler_train.catalog import catalog
-from kepler_train.catalog.own_trainers import own_trainers
+from kepler_train.catalog.user_trainers import user_trainers
 from kepler_train.errors import DataError, KeplerTrainError, UserError
 from kepler_train.evaluate.protocols import GAP
 from kepler_train.events import warn
@@ -119,7 +119,7 @@ def folds(data: TrainingSet, count: int) -> Iterator[tuple[npt.NDArray[np.intp],
 
 def _candidates(data: TrainingSet, failures: TrainerFailures) -> Iterator[Trainer]:
     """Yield the trainers without lags, those of this version and those of the user."""
-    for name in [*house_trainers(), *own_trainers()]:
+    for name in [*house_trainers(), *user_trainers()]:
         if name == AutoTrainer.name:
             continue
         try:
@@ -141,7 +141,7 @@ def _fit_best(
             break
         try:
             model = candidate.fit(data)
-            if candidate.name in own_trainers():
+            if candidate.name in user_trainers():
                 _check_readable(model, candidate.name, len(data.features))
             models[candidate.name] = model
         except (Exception, SystemExit) as error:

@@ -21,18 +21,18 @@ FOLDERS_VARIABLE = "KEPLER_TRAIN_TRAINERS"  # folders, separated as those of PAT
 GROUP = "kepler_train.trainers"
 
 
-def own_trainers() -> Mapping[str, Path | str]:
+def user_trainers() -> Mapping[str, Path | str]:
     """Return where each trainer of a user is: a file, or the `module:Class` of an entry point."""
-    return _found(os.environ.get(FOLDERS_VARIABLE, ""), tuple(sys.path))
+    return _find_trainers(os.environ.get(FOLDERS_VARIABLE, ""), tuple(sys.path))
 
 
 def trainer_names() -> list[str]:
     """Return every trainer that a run may name."""
-    return [*catalog().trainers, *own_trainers()]
+    return [*catalog().trainers, *user_trainers()]
 
 
 @cache
-def _found(folders: str, path: tuple[str, ...]) -> dict[str, Path | str]:  # noqa: ARG001  # packages are sought on it
+def _find_trainers(folders: str, path: tuple[str, ...]) -> dict[str, Path | str]:  # noqa: ARG001  # packages are sought on it
     from importlib.metadata import entry_points
 
     trainers: dict[str, Path | str] = {}

@@ -18,7 +18,7 @@ from kepler_train.models import EstimatorModel
 from kepler_train.spec import form_schema, read_spec
 from kepler_train.train.held_out import held_out
 from kepler_train.train.trainer import check_trainer, trainer
-from kepler_train.train.training_set import training_set
+from kepler_train.train.training_set import training_sets
 
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trainers.md"
@@ -159,9 +159,9 @@ class Says:
 """
     (folder / "Name.py").write_text(f"{head}{EMPTY}    def fit(self, data, before=None): {fit}\n", encoding="utf-8")
     rows = node_rows(60, ["idle", "cpu"])
-    package = training_set(rows, FEATURES, "package", "package", "BPFOnly", intercept=True, seed=0)
+    sets = training_sets(rows, FEATURES, {"package": "package"}, "BPFOnly", intercept=True, seed=0)
     with pytest.raises(DataError) as error:
-        held_out(trainer("Name"), rows, {"package": package}, 5)
+        held_out(trainer("Name"), rows, sets, 5)
     assert str(error.value).startswith(words)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ATTRIBUTES = {"name": str, "additive": bool, "continues": bool, "lags": int}
 
 
-def load_own(name: str, place: Path | str) -> Trainer:
+def load_user_trainer(name: str, place: Path | str) -> Trainer:
     """Return the trainer in a file, or behind an entry point."""
     module, _, called = ("", "", name) if isinstance(place, Path) else place.partition(":")
     try:
@@ -29,17 +29,17 @@ def load_own(name: str, place: Path | str) -> Trainer:
     if not inspect.isclass(kind_of_trainer):
         raise UserError(f"{place} has no class {called}: the trainer {name} is to be one.")
     try:
-        made: Any = kind_of_trainer()
+        instance: Any = kind_of_trainer()
     except (Exception, SystemExit) as error:
         raise UserError(f"The trainer {name} in {place} cannot be made: {_sentence(error)}.") from error
     for attribute, kind in _ATTRIBUTES.items():
-        if type(getattr(made, attribute, None)) is not kind:
+        if type(getattr(instance, attribute, None)) is not kind:
             raise UserError(f"The trainer {name} in {place} has no {attribute}, to be of type {kind.__name__}.")
-    if made.name != name:
-        raise UserError(f"The trainer {name} in {place} calls itself {made.name}: give it one name.")
-    if not callable(getattr(made, "fit", None)):
+    if instance.name != name:
+        raise UserError(f"The trainer {name} in {place} calls itself {instance.name}: give it one name.")
+    if not callable(getattr(instance, "fit", None)):
         raise UserError(f"The trainer {name} in {place} has no fit(data, before).")
-    trainer: Trainer = made
+    trainer: Trainer = instance
     return trainer
 
 

@@ -12,7 +12,7 @@ from fitting import training_rows
 from kepler_train.catalog import catalog
 from kepler_train.models import Fitted, LinearModel, PowerModel
 from kepler_train.models.metadata import Training
-from kepler_train.train.checkpoint import go_on
+from kepler_train.train.checkpoints import go_on
 from kepler_train.train.trainer import trainer
 
 SGD, XGBOOST = "SGDRegressorTrainer", "XgboostFitTrainer"

@@ -1,0 +1,43 @@
+"""A version that is there already: the same as what is to be published, or changed by somebody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kepler_train.errors import UserError
+from kepler_train.hashing import sha256_of
+from kepler_train.workspace import FileStore
+
+
+def missing_files(exported: Path, store: FileStore, place: str) -> list[Path]:
+    """Return the exported files that the version at `place` lacks; refuse a version with other files or contents.
+
+    Its name is a digest of all contents, but whoever can write there can change them under that name.
+    """
+    ours = {f"{place}/{path.relative_to(exported).as_posix()}": path for path in exported.rglob("*") if path.is_file()}
+    theirs = {key: size for key, size in store.sizes(place).items() if not key.endswith("/")}
+    for key, size in sorted(theirs.items()):
+        if key not in ours:
+            raise _changed(store, key, "was added to it")
+        if size != ours[key].stat().st_size or not _holds(store, key, sha256_of(ours[key])):
+            raise _changed(store, key, "was changed")
+    return [path for key, path in sorted(ours.items()) if key not in theirs]
+
+
+def _holds(store: FileStore, key: str, sha256: str) -> bool:
+    """Return whether a file has these contents; before somebody is accused, it is read a second time."""
+    return any(store.sha256(key) == sha256 for _ in range(2))
+
+
+def refuse_missing(missing: list[Path], exported: Path, store: FileStore, place: str) -> None:
+    """Refuse a version that appears whole and lacks files nevertheless."""
+    if missing:
+        raise _changed(store, f"{place}/{missing[0].relative_to(exported).as_posix()}", "was removed from it")
+
+
+def _changed(store: FileStore, key: str, how: str) -> UserError:
+    pipeline, version, _ = key.split("/", 2)
+    return UserError(
+        f"The version {version} of {pipeline} at {store.uri} is not what was published: {key} {how}. It is left as it"
+        " is: find out who did that, remove the version and publish again."
+    )
