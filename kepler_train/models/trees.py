@@ -1,8 +1,13 @@
-"""Trees of XGBoost, kept as its own JSON. Clipped at 0 W: the sum of leaves can be a little below all data."""
+"""Trees of XGBoost, kept as its own JSON. Clipped at 0 W: the sum of leaves can be a little below all data.
+
+XGBoost from 3.1 on writes the base score as a list, "[5.25E1]", which XGBoost up to 3.0 reads as another number without
+an error. We write "5.25E1", which all of them read.
+"""
 
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +22,9 @@ from kepler_train.models.tree_graphs import booster_graph
 if TYPE_CHECKING:
     import xgboost
     from onnx import ModelProto
+
+# Only there: an attribute that a user has added may have the same name.
+_BASE_SCORE = re.compile(rb'("learner_model_param":\{[^{}]*?"base_score":")\[([^],"]*)\]"')
 
 
 @dataclass(frozen=True)
@@ -57,4 +65,4 @@ class TreesModel(ComponentModel):
 
     @cached_property
     def _json(self) -> bytes:
-        return bytes(self.booster.save_raw("json"))
+        return _BASE_SCORE.sub(rb'\1\2"', bytes(self.booster.save_raw("json")), count=1)
