@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -167,32 +167,3 @@ def train(context: typer.Context, query_name: o.Input = "kepler_query", profile:
         run.do("isolate")
         figures = train_into(place, run)
     tell_trained(spec, figures)
-
-
-@takes("publisher", "legacy_pickles", required=["pipeline"])
-def export(
-    context: typer.Context,
-    output: Annotated[str, typer.Option("-o", "--output", help="Folder of the model database, as MODEL_DB/models.")],
-    benchmark: Annotated[str, typer.Option(help="Benchmark whose start is the time of collection.")] = "",
-    collect_date: Annotated[str, typer.Option(help="Time of collection, as 2026-11-14T02:00:00Z.")] = "",
-    zip_archives: Annotated[Literal["true", "false"], typer.Option("--zip", help="With a zip per model.")] = "true",
-) -> None:
-    """Copy a trained pipeline into a model database, and list it there."""
-    from pathlib import Path
-
-    from kepler_train.export.database import copy_pipeline, is_pipeline
-    from kepler_train.publish.index import list_pipeline
-    from kepler_train.samples.benchmark import read_benchmark
-
-    if benchmark and collect_date:
-        raise UserError("Name the time of collection in one way: --benchmark or --collect-date.")
-    spec = o.spec_of(given(context), start=collect_date)
-    collected = read_benchmark(named(benchmark, ".json"))[0] if benchmark else spec.start
-    pipeline, place = model_path(spec.pipeline), Path(output).expanduser() / spec.pipeline
-    if place.exists() and place.samefile(pipeline):
-        raise UserError(f"{place} is what is read, and is left as it is: choose another folder for the copy.")
-    with whole_folder(place, is_pipeline) as folder:
-        archives = zip_archives == "true"
-        models = copy_pipeline(pipeline, folder, spec.publisher, collected, archives, spec.legacy_pickles)
-    list_pipeline(str(place.parent.absolute()), spec.pipeline)
-    say(f"Wrote {place}: {models} models.")

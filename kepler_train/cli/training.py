@@ -10,7 +10,9 @@ from typing import Any
 from kepler_train.cli.files import model_path
 from kepler_train.errors import DataError
 from kepler_train.events import say
+from kepler_train.export.database import is_pipeline
 from kepler_train.export.layout import complete_arguments
+from kepler_train.export.pipeline_metadata import PipelineMetadata
 from kepler_train.parts import models_of
 from kepler_train.plan.checkpoints import keep_checkpoints
 from kepler_train.plan.previous import keep_previous
@@ -38,7 +40,10 @@ def train_into(place: Path, run: TemporaryRun, arguments: Mapping[str, Any] | No
     if not figures["models"]:
         home = model_path(run.spec.pipeline)
         raise DataError(f"None of the {figures['trained']} models passes the gate: {home} is not written.")
-    move(run.folder("export") / run.spec.pipeline, place)
+    exported, earlier = run.folder("export") / run.spec.pipeline, model_path(run.spec.pipeline)
+    if is_pipeline(earlier):
+        PipelineMetadata.read(exported).after(PipelineMetadata.read(earlier)).write(exported)
+    move(exported, place)
     if arguments:
         complete_arguments(place, arguments)
     return figures

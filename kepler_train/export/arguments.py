@@ -18,5 +18,6 @@ class TrainArguments(BaseModel):
     energy_sources: list[str] = []
     feature_groups: list[str] = []
     output_types: list[str] = []
+    start: datetime | None = None
     end: datetime | None = None
     node_type: int = 0

@@ -1,4 +1,4 @@
-"""Blocked errors of models by source and output type: rows for other tools, and beside trivial models for people."""
+"""Blocked errors of models by source and output type, beside those of trivial models, for people."""
 
 from __future__ import annotations
 

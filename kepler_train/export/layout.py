@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from kepler_train.events import warn
 from kepler_train.export.arguments import ARGUMENTS
 from kepler_train.export.card import CARD, PICTURE, write_card
 from kepler_train.export.error_tables import error_report, error_tables
+from kepler_train.export.model_tables import write_model_tables
 from kepler_train.export.pipeline_metadata import PipelineMetadata
 from kepler_train.machine.node_attributes import NodeAttributes
 from kepler_train.model_key import ModelKey
@@ -54,20 +55,22 @@ def pickle_model(folder: Path) -> None:
         warn(f"{folder.name} has no pickles: {reason}.")
 
 
-def export_pipeline(home: Path, spec: RunSpec, isolator: str, evaluation: Evaluation) -> None:
+def export_pipeline(
+    home: Path,
+    spec: RunSpec,
+    isolator: str,
+    evaluation: Evaluation,
+    trained: tuple[datetime, datetime] | None = None,
+) -> None:
     """Write what describes the pipeline: its metadata, its arguments, its machine, tables of the models that pass.
 
-    `isolator` is the one that was used, which `auto` does not say.
+    `isolator` is the one that was used, which `auto` does not say; `trained` is when training began and ended.
     """
-    PipelineMetadata.of(spec, isolator).write(home)
+    PipelineMetadata.of(spec, isolator, trained).write(home)
     (home / ARGUMENTS).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     _write_node_type(home, spec)
+    write_model_tables(home)
     tables = error_tables(evaluation, spec.node_type)
-    for name, rows in tables.items():
-        with (home / f"{name}_model_metadata.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
     (home / "error_report").mkdir()
     report = home / "error_report" / f"node_type_{spec.node_type}.md"
     report.write_text(error_report(tables, evaluation), encoding="utf-8")

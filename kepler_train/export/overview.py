@@ -108,10 +108,11 @@ def _best(read: Callable[[str], bytes | None], home: str, source: str, output_ty
     return BestModel(source, output_type, group, name, mae, mape, len(models))
 
 
-def _minute(moment: str | None) -> str:
+def _minute(moment: str | datetime | None) -> str:
     """Return a time as people read it; a dash for none, or for what is none."""
     try:
-        return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC" if moment else "–"
+        time = datetime.fromisoformat(moment) if isinstance(moment, str) and moment else moment
+        return f"{time:%Y-%m-%d %H:%M} UTC" if time else "–"
     except ValueError:
         return "–"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from kepler_train.evaluate.evaluation import Evaluation
@@ -29,7 +30,10 @@ def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     trained = {ModelKey.parse(part): folder for part, folder in inputs.parts("train").items()}
     verdict = inputs.folder("validate") / VERDICT  # which a run on a given frame does not have
     judged = Verdict.read(verdict) if verdict.exists() else None
-    return export_models(trained, isolated, inputs.folder("evaluate"), judged, spec, inputs.run.name, out)
+    manifests = [inputs.run.manifest("train", part) for part in inputs.parts("train")]
+    times = [(manifest.started, manifest.ended) for manifest in manifests if manifest]
+    span = (min(start for start, _ in times), max(end for _, end in times)) if times else None
+    return export_models(trained, isolated, inputs.folder("evaluate"), judged, spec, inputs.run.name, out, span)
 
 
 def export_models(
@@ -40,8 +44,12 @@ def export_models(
     spec: RunSpec,
     run: str,
     out: Path,
+    span: tuple[datetime, datetime] | None = None,
 ) -> Figures:
-    """Write `<pipeline>/…` for every passing model, and a report on all of them, for editors and for browsers."""
+    """Write `<pipeline>/…` for every passing model, and a report on all of them, for editors and for browsers.
+
+    `span` is when training began and ended, where that is known.
+    """
     evaluation = Evaluation.read(evaluated)
     isolation = read_record(Isolation, (isolated / ISOLATION).read_bytes(), str(isolated / ISOLATION))
     home = out / spec.pipeline
@@ -50,7 +58,7 @@ def export_models(
     passing = evaluation.passing
     for key in passing:
         export_model(trained[key], home, key, evaluation, pickles=spec.legacy_pickles)
-    export_pipeline(home, spec, isolation.isolator, evaluation)
+    export_pipeline(home, spec, isolation.isolator, evaluation, span)
     draw_pictures(evaluation, lambda key: HeldOut.read(trained[key] / HELD_OUT), home)
     write_report(home / REPORT, spec, evaluation, isolation, run)
     machine = next((read_metadata(folder / MODEL).machine_spec for folder in trained.values()), {})

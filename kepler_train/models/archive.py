@@ -17,7 +17,7 @@ from kepler_train.scratch import ScratchFolder
 from kepler_train.strict_json import name_problem, shown
 
 # The same files give the same archive, byte for byte.
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+EPOCH = (1980, 1, 1, 0, 0, 0)
 # A model has some twenty files of a few MB; what is far beyond that is not one of ours.
 MOST_FILES = 200
 MOST_BYTES = 512 * 2**20  # of all files together
@@ -35,7 +35,7 @@ def write_archive(folder: Path, archive: Path) -> None:
     """Put the files of a folder into a zip."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for file in sorted(folder.iterdir()):
-            entry = zipfile.ZipInfo(file.name, _EPOCH)
+            entry = zipfile.ZipInfo(file.name, EPOCH)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, (stat.S_IFREG | 0o644) << 16
             target.writestr(entry, file.read_bytes(), compresslevel=_LEVEL)
 

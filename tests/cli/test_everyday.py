@@ -139,18 +139,22 @@ def test_train_and_export_leave_a_pipeline_that_others_read(
     assert lines[-1].startswith(f"Wrote models/mine: {passing} models, {refused} refused;")
     assert len(list(home.glob("acpi/*/*/*.zip"))) == passing
     assert "m5" in (home / "README.md").read_text()
-    assert json.loads((home / "metadata.json").read_text())["init_time"] == "2026-11-14T00:00:00Z"
+    trained = json.loads((home / "metadata.json").read_text())
+    assert trained["collect_time"] == "2026-11-14T02:00:00Z"
 
     code, lines, _ = kepler_train(
         "export", "-p", "mine", "-o", "db/models", "--publisher", "me", "--benchmark", "stress"
     )
-    assert (code, lines) == (0, [f"Wrote db/models/mine: {passing} models."])
-    metadata = json.loads((tmp_path / "db/models/mine/metadata.json").read_text())
+    assert (code, lines) == (0, [f"Wrote db/models/v0.7/mine: {passing} models."])
+    metadata = json.loads((tmp_path / "db/models/v0.7/mine/metadata.json").read_text())
     assert (metadata["publisher"], metadata["collect_time"]) == ("me", "2026-11-14T00:00:00Z")
+    assert (metadata["init_time"], metadata["last_update_time"]) == (trained["init_time"], trained["last_update_time"])
     files = {path.relative_to(home) for path in home.rglob("*")}
-    assert files == {path.relative_to(tmp_path / "db/models/mine") for path in (tmp_path / "db/models/mine").rglob("*")}
-    assert (tmp_path / "db/models/README.md").read_text().count(f"| [{passing} models](mine/README.md) |") == 1
-    assert "# Pipeline mine" in (tmp_path / "db/models/.doc/mine.md").read_text()
+    assert files == {
+        path.relative_to(tmp_path / "db/models/v0.7/mine") for path in (tmp_path / "db/models/v0.7/mine").rglob("*")
+    }
+    assert (tmp_path / "db/models/v0.7/README.md").read_text().count(f"| [{passing} models](mine/README.md) |") == 1
+    assert "# Pipeline mine" in (tmp_path / "db/models/v0.7/.doc/mine.md").read_text()
     assert kepler_train("export", "-p", "mine", "-o", "db/models", "--zip=false")[0] == 0  # again, in its place
     assert not list((tmp_path / "db").rglob("*.zip"))
     assert not list((tmp_path / "db").rglob("*.pkl"))

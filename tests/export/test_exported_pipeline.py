@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
@@ -178,7 +179,11 @@ def test_the_pipeline_describes_itself(work: Path, evaluation: Evaluation) -> No
         "me",
         "profile",
     )  # auto: the schedule idles
-    assert (metadata["init_time"], metadata["collect_time"]) == ("2026-11-14T00:00:00Z", "2026-11-14T03:00:00Z")
+    assert metadata["collect_time"] == "2026-11-14T03:00:00Z"
+    trained = [json.loads(file.read_text()) for file in (work / RESULTS / "train").rglob("manifest.json")]
+    times = min(part["started"] for part in trained), max(part["ended"] for part in trained)
+    assert (metadata["init_time"], metadata["last_update_time"]) == tuple(f"{time[:19]}Z" for time in times)
+    assert "export_time" not in metadata
     assert json.loads((work / "mine/train_arguments.json").read_text())["gate_mae"] == 6
     node_types = NodeTypeIndex.read(work / "mine/node_type_index.json")
     assert node_types.types[2].members == ["m5"]
@@ -189,7 +194,22 @@ def test_the_pipeline_describes_itself(work: Path, evaluation: Evaluation) -> No
         for row in csv.DictReader(file.read_text().splitlines())
     ]
     assert len(rows) == len(evaluation.passing)
-    assert {"model_name", "feature_group", "mae", "mape", "package_mae", "dram_mape"} <= set(rows[0])
+    components = [f"{name}_{error}" for error in ("mae", "mape") for name in ("package", "core", "uncore", "dram")]
+    assert list(rows[0]) == [
+        *("model_name", "model_class", "model_file", "features", "fe_files", "output_type", "mae", "mape"),
+        *components,
+        *("trainer", "node_type", "feature_group", "machine_spec"),
+    ]
+    for row in rows:
+        folder = work / "mine" / SOURCE / row["output_type"] / "Basic" / row["model_name"]
+        own = json.loads((folder / "metadata.json").read_text())
+        assert ast.literal_eval(row["features"]) == own["features"]
+        assert ast.literal_eval(row["machine_spec"]) == own["machine_spec"]
+        assert (row["model_class"], row["model_file"], row["trainer"]) == (
+            *(own["model_class"], own["model_file"]),
+            own["trainer"],
+        )
+        assert (row["node_type"], float(row["mae"]), float(row["dram_mape"])) == ("2", own["mae"], own["dram_mape"])
     report = (work / "mine/error_report/node_type_2.md").read_text()
     for row in rows:
         figures = " | ".join(f"{float(row[name]):.2f}" for name in ("mae", "mape", "package_mae", "package_mape"))
@@ -394,7 +414,7 @@ def test_a_sealed_model_passes_sha256sum(work: Path) -> None:
 
 
 def test_a_copy_has_pickles_on_request_and_still_loads(work: Path, tmp_path: Path) -> None:
-    count = copy_pipeline(work / "mine", tmp_path / "mine", "me", None, archives=True, pickles=True)
+    count = copy_pipeline(work / "mine", tmp_path / "mine", {}, archives=True, pickles=True)
     copies = folders(tmp_path)
     assert len(copies) == count == len(folders(work))
     for folder in copies:
