@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ MOST_BYTES = 16 * 2**20
 # and a key in an object three times as much.
 MOST_VALUES, _PER_KEY = 4_000_000, 3
 DEEPEST = 32  # lists and objects inside each other; no document of ours has more than 8
+_MOST_OPEN = 500  # lists and objects that Python's reader may be in at once, about; its stack has 1,000 calls
+_NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 LONGEST_NAME = 253  # characters, as of a host or an object of Kubernetes; a file's name may have 255 bytes
 _LARGEST = sys.float_info.max
 _ALIKE, _MANY_DIGITS = bytes.maketrans(b"123456789", b"000000000"), b"0" * 309
@@ -50,6 +54,7 @@ def parse(text: bytes | str, *, most_bytes: int = MOST_BYTES, most_values: int =
     text = _decoded(text, most_bytes)
     _check_count(text.count, most_values)
     try:
+        check_nesting(text)
         content = _STRICT.decode(text)
     except RecursionError:
         raise NotStrict(_too_deep()) from None
@@ -85,6 +90,26 @@ def parse_numbers(text: bytes, *, most_bytes: int = MOST_BYTES, most_values: int
 def decoder(constant: Constant | None = None) -> json.JSONDecoder:
     """Return a reader of JSON that refuses repeated keys and NaN; `constant` returns what NaN stands for instead."""
     return json.JSONDecoder(object_pairs_hook=_once, parse_constant=constant or _refuse)
+
+
+def check_nesting(text: str) -> None:
+    """Raise RecursionError for a text that nests so deeply that reading it would use up Python's stack.
+
+    Whatever else Python does at the end of its stack fails: finalizers of other objects print tracebacks then.
+    """
+    if _is_deep(text) and _is_deep(_TEXT.sub("", text)):  # brackets in texts of a document do not count
+        raise RecursionError("lists and objects are nested too deeply")
+
+
+def _is_deep(text: str) -> bool:
+    """Return whether more than half of Python's stack may be needed, going by all brackets."""
+    brackets = text.encode("utf-8", "replace").translate(None, _NO_BRACKETS)
+    for _ in range(DEEPEST):  # each time the innermost pairs go, which are nearly all of an ordinary document
+        if len(brackets) <= _MOST_OPEN:
+            return False
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    depth = itertools.accumulate(1 if bracket in b"[{" else -1 for bracket in brackets)
+    return max(depth) > _MOST_OPEN
 
 
 def name_problem(text: object, longest: int = LONGEST_NAME) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
 from kepler_train.records import Record, read_record
-from kepler_train.strict_json import DEEPEST, NotStrict, name_problem, parse, read, shown
+from kepler_train.strict_json import DEEPEST, NotStrict, check_nesting, name_problem, parse, read, shown
 
 _texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 _values = st.recursive(
@@ -129,3 +129,14 @@ def test_a_record_is_read_strictly():
         with pytest.raises(UserError, match=r"^evaluation\.json is cut short or not JSON: "):
             read_record(_Figures, text, "evaluation.json")
     assert math.isfinite(read_record(_Figures, '{"mae": 1e308}', "evaluation.json").mae)
+
+
+@pytest.mark.parametrize("text", [600 * "[", 600 * '{"a": ' + 600 * "}", 100 * "[[]," + 600 * "[{}, "])
+def test_nesting_that_would_use_up_the_stack_is_told_before_it_does(text: str):
+    with pytest.raises(RecursionError):
+        check_nesting(text)
+
+
+@pytest.mark.parametrize("text", [500 * "[" + 500 * "]", 1000 * "[[]]", json.dumps(1000 * ["[{", '"['])])
+def test_many_brackets_are_no_deep_nesting(text: str):
+    check_nesting(text)

@@ -49,8 +49,11 @@ _RATIO = "packge_ratio_"
 # Later times are not in Unix seconds, but perhaps in ms.
 _LATEST = pd.Timestamp("2200-01-01", tz="UTC")
 # What pandas and Arrow raise for broken files, the latter also for columns that they do not know. Of the metadata that
-# pandas keeps in Parquet any key may be missing, and any value of another type.
-_UNREADABLE = (ValueError, OSError, pa.ArrowException, KeyError, TypeError, AttributeError, IndexError, OverflowError)
+# pandas keeps in Parquet any key may be missing, any value of another type, and all nested without end.
+_UNREADABLE = (
+    *(ValueError, OSError, pa.ArrowException, KeyError, TypeError),
+    *(AttributeError, IndexError, OverflowError, RecursionError),
+)
 # Values of one quantity may differ by so much, as a share of it, when they were written as text.
 _SAME = 1e-6
 
@@ -109,7 +112,7 @@ def read_user_frame(file: Path, source: str, machine: str, *, measured: bool = T
         components = ", ".join(f"{name}{POWER}" for name in catalog().source(source).components)
         raise DataError(f"{file} has no power of {source}: none of its columns is {components}.")
     features = _feature_values(frame)
-    container = next((name for name in (CONTAINER_ID, CONTAINER) if name in frame.columns), None)
+    container = _container_column(frame, file)
     rows = pd.DataFrame(
         {
             TIME: _times(frame[time], file),
@@ -147,13 +150,29 @@ def with_scheduled_workloads(frame: UserFrame, schedule: Schedule, metadata: Map
     return replace(frame, rows=rows.assign(**{WORKLOAD: labels}))
 
 
+def _container_column(frame: pd.DataFrame, file: Path) -> str | None:
+    """Return the column of containers, None where it is absent or empty; refuse one that some rows have no value in."""
+    name = next((name for name in (CONTAINER_ID, CONTAINER) if name in frame.columns), None)
+    missing = int(frame[name].isna().sum()) if name else 0
+    if name is None or (missing == len(frame) and missing):
+        return None
+    if missing:
+        raise DataError(
+            f"{file}: {missing} of {len(frame)} rows have no {name}, which is the container: name it in every row, or"
+            " leave these rows out."
+        )
+    return name
+
+
 def _names(column: pd.Series[str], default: str) -> pd.Series[str]:
     """Return names as text, and the default where there is none."""
     return column.astype(object).where(column.notna(), default).astype(str)
 
 
 def _numbers(column: pd.Series[Any]) -> pd.Series[float]:
-    """Return a column as numbers, and NaN for what is none."""
+    """Return a column as numbers, and NaN for what is none: also for True and False."""
+    if pd.api.types.is_bool_dtype(column):
+        return pd.Series(np.nan, index=column.index)
     try:
         return pd.to_numeric(column, errors="coerce")
     except (TypeError, ValueError, OverflowError):  # lists and the like
@@ -223,7 +242,9 @@ def _feature_values(frame: pd.DataFrame) -> dict[str, pd.Series[float]]:
     for name in map(str, frame.columns):
         if name in (*_LABELS, *_NO_FEATURES) or name.startswith(_RATIO) or name.endswith(POWER):
             continue
-        if not pd.api.types.is_numeric_dtype(frame[name]) and name not in known:
+        kind = frame[name].dtype
+        numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+        if not numeric and name not in known:
             continue
         alias, numbers = aliases.get(name), _numbers(frame[name])
         if alias is None:

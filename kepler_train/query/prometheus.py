@@ -161,7 +161,7 @@ class Prometheus:
     def _body(self, answer: requests.Response, most: int) -> bytes:
         """Return the bytes of an answer; raise when they are too many or too slow."""
         pieces, size, began = [], 0, time.monotonic()
-        for piece in answer.iter_content(_PIECE):
+        for piece in _pieces(answer, self.url):
             pieces.append(piece)
             size += len(piece)
             if size > most:
@@ -183,6 +183,16 @@ class Prometheus:
             return read(body)
         except ValueError:  # as Truncated is
             raise truncated_answer(self.url) from None
+
+
+def _pieces(answer: requests.Response, url: str) -> Iterator[bytes]:
+    """Yield the bytes of an answer, some at a time."""
+    try:
+        yield from answer.iter_content(_PIECE)
+    except requests.RequestException:  # some of these are ValueErrors
+        raise
+    except (ValueError, OverflowError):  # of a chunk that claims to have fewer than no bytes, or more than there can be
+        raise truncated_answer(url) from None
 
 
 class _Session(requests.Session):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from kepler_train.samples import strict_json
 from kepler_train.samples.labels import METRIC_NAME, Labels
 from kepler_train.samples.sample_text import Form, form_of, parse, spans
 from kepler_train.samples.strict_json import Truncated
+from kepler_train.strict_json import shown
 
 __all__ = [
     "Answer",
@@ -186,8 +186,11 @@ def number_of(value: Any, kind: Any = str | int | float) -> float:
     """Return the number that a value of an answer is; raise TypeError, ValueError or OverflowError for another."""
     # Python takes True for 1 and "1_0" for 10.
     if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, str) and "_" in value):
-        raise TypeError(f"{reprlib.repr(value)} is not a number")
-    return float(value)
+        raise TypeError(f"{shown(value)} is not a number")
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{shown(value)} is not a number") from None
 
 
 def _stamps(labels: Labels, times: Floats) -> npt.NDArray[np.int64]:

@@ -152,7 +152,9 @@ def series_in_parts(folder: Path, metric: str, most: int = 2_000_000) -> Iterato
 
 
 def _labels(file: pq.ParquetFile) -> pa.Table:
-    return file.read([name for name in file.schema_arrow.names if is_label(name)], use_threads=False)
+    labels = file.read([name for name in file.schema_arrow.names if is_label(name)], use_threads=False)
+    labels.validate(full=True)  # a broken file may have numbers of words that it does not have
+    return labels
 
 
 def _series(content: pa.Table, numbers: npt.NDArray[np.int64], labels: list[dict[str, str]]) -> Iterator[Series]:

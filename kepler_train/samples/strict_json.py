@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kepler_train.errors import DataError
-from kepler_train.strict_json import Constant, decoder
+from kepler_train.strict_json import Constant, check_nesting, decoder
 
 __all__ = ["Constant", "Truncated", "decoder", "loads"]
 
@@ -18,7 +18,9 @@ class Truncated(ValueError):
 def loads(body: bytes, constant: Constant | None = None) -> Any:
     """Return the content of a body of JSON, in UTF-8."""
     try:
-        return decoder(constant).decode(body.decode())
+        text = body.decode()
+        check_nesting(text)
+        return decoder(constant).decode(text)
     except RecursionError:
         raise DataError("The answer is not one of Prometheus: it is nested too deeply.") from None
     except ValueError as error:

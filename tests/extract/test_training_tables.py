@@ -174,6 +174,8 @@ def test_older_names_of_features_get_todays_name_and_unit(shared_data: Path) -> 
         ("timestamp,a,package_power\nnoon,2,3\n", UserError, "not times"),
         ("timestamp,a,package_power\n1,2,\n", DataError, "no row with power"),
         ("timestamp,a,package_power\n1,2,3\n1,2,4\n", DataError, "several rows of one node at one time"),
+        ("timestamp,a,id,package_power\n1,2,x,3\n1,2,,3\n", DataError, "1 of 2 rows have no id"),
+        ("timestamp,a,package_power\n1,2,True\n", DataError, "no row with power"),
         ("", UserError, "cut short or not CSV"),
     ],
 )
@@ -183,6 +185,17 @@ def test_a_frame_that_cannot_serve_is_one_sentence(
     (tmp_path / "frame.csv").write_text(content)
     with pytest.raises(error, match=sentence):
         read_user_frame(tmp_path / "frame.csv", SOURCE, "")
+
+
+def test_a_frame_whose_column_of_containers_is_empty_has_none(tmp_path: Path) -> None:
+    (tmp_path / "frame.csv").write_text("timestamp,a,id,package_power\n1,2,,3\n2,2,,4\n")
+    given = read_user_frame(tmp_path / "frame.csv", SOURCE, "")
+    assert (given.has_containers, set(given.rows["container"])) == (False, {ALL_CONTAINERS})
+
+
+def test_true_and_false_are_no_feature(tmp_path: Path) -> None:
+    (tmp_path / "frame.csv").write_text("timestamp,a,throttled,package_power\n1,2,True,3\n2,2,False,4\n")
+    assert read_user_frame(tmp_path / "frame.csv", SOURCE, "").features == ["a"]
 
 
 def test_a_frame_that_is_cut_short_is_one_sentence(tmp_path: Path) -> None:
