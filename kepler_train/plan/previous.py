@@ -17,7 +17,7 @@ from kepler_train.publish.version import window_end_of
 from kepler_train.scratch import ScratchFolder
 from kepler_train.spec import RunSpec
 from kepler_train.train.previous import BEST
-from kepler_train.workspace import FileStore, open_store
+from kepler_train.workspace import FileStore, fetch_listed, open_store
 
 
 def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
@@ -52,14 +52,14 @@ def _stamp(moment: datetime) -> str:
 
 def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:
     store = open_store(models)
-    keys = sorted(store.sizes(home))
+    sizes = store.sizes(home)
     for model in _wanted(spec, store, home):
-        files = [key for key in keys if key.startswith(f"{home}/{model}/")]
+        files = [key for key in sorted(sizes) if key.startswith(f"{home}/{model}/")]
         if not files:
             raise UserError(f"{store.uri}/{home} lists {model} and does not have it.")
         with ScratchFolder() as scratch:
             for key in files:
-                store.download(key, scratch)
+                fetch_listed(store, key, sizes[key], scratch)
             shutil.copytree(scratch / home / model, folder / BEST / model)
 
 

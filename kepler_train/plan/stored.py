@@ -8,10 +8,9 @@ from pathlib import Path
 
 from kepler_train import strict_json
 from kepler_train.errors import UserError
-from kepler_train.hashing import sha256_of
 from kepler_train.samples.schedule import SCHEDULE, parse_schedule
 from kepler_train.spec import RunSpec, read_spec
-from kepler_train.workspace import Manifest, Run
+from kepler_train.workspace import Manifest, Run, fetch_recorded
 
 SPEC = "spec.json"
 
@@ -34,10 +33,10 @@ def planned(run: Run) -> RunSpec:
 @contextmanager
 def _stored(run: Run, manifest: Manifest, name: str) -> Iterator[Path]:
     """Yield a file that a step stored, verified by its hash."""
+    expected = {record.path: record for record in manifest.outputs}.get(name)
     with run.store.scratch() as scratch:
-        file = run.store.download(f"{run.folder(manifest.step)}/{name}", scratch)
-        expected = {record.path: record.sha256 for record in manifest.outputs}
-        if not file.is_file() or sha256_of(file) != expected.get(name):
+        file = fetch_recorded(run.store, run.folder(manifest.step), expected, scratch) if expected else None
+        if file is None:
             what = Path(name).stem
             raise UserError(f"The stored {what} of the run {run.name} was changed: run the {manifest.step} step again.")
         yield file

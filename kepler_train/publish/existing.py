@@ -15,7 +15,7 @@ def missing_files(exported: Path, store: FileStore, place: str) -> list[Path]:
     Its name is a digest of all contents, but whoever can write there can change them under that name.
     """
     ours = {f"{place}/{path.relative_to(exported).as_posix()}": path for path in exported.rglob("*") if path.is_file()}
-    theirs = {key: size for key, size in store.sizes(place).items() if not key.endswith("/")}
+    theirs = store.sizes(place)
     for key, size in sorted(theirs.items()):
         if key not in ours:
             raise _changed(store, key, "was added to it")

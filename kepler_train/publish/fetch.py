@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kepler_train.model_key import Family
 from kepler_train.publish.target import open_target
-from kepler_train.workspace import open_store
+from kepler_train.workspace import fetch_listed, open_store
 
 
 def fetch_models(uri: str, pipeline: str, family: Family, folder: Path) -> list[Path] | None:
@@ -17,14 +17,14 @@ def fetch_models(uri: str, pipeline: str, family: Family, folder: Path) -> list[
     store = open_store(uri)
     version = open_target(uri).latest(pipeline)
     home = f"{pipeline}/{version}" if version else pipeline
-    files = sorted(store.sizes(home))
-    if not files:
+    sizes = store.sizes(home)
+    if not sizes:
         return None
     prefix = f"{home}/{family}/"
     models: set[Path] = set()
-    for key in files:
+    for key, size in sorted(sizes.items()):
         model, slash, _ = key.removeprefix(prefix).partition("/")
         if key.startswith(prefix) and slash:
-            store.download(key, folder)
+            fetch_listed(store, key, size, folder)
             models.add(folder / f"{prefix}{model}")
     return sorted(models)

@@ -10,11 +10,11 @@ from pathlib import Path
 from kepler_train import __version__
 from kepler_train.errors import DataError, UserError, room_for, unknown_name
 from kepler_train.events import say, warn
-from kepler_train.hashing import sha256_of
 from kepler_train.spec import RunSpec
 from kepler_train.workspace.failures import noting_failure
+from kepler_train.workspace.fetching import fetch_recorded
 from kepler_train.workspace.layout import Run
-from kepler_train.workspace.manifest import MANIFEST, FileRecord, InputRecord, Manifest, record_of
+from kepler_train.workspace.manifest import MANIFEST, InputRecord, Manifest, record_of
 from kepler_train.workspace.step import Inputs, Step
 
 
@@ -43,7 +43,8 @@ def run_step(
         )
     sources = _sources(step, steps, run, spec, quiet)
     inputs = [record for manifest in sources for record in _as_inputs(manifest)]
-    done = None if force or step.always else run.manifest(step.name, part)
+    # Mostly it is not there yet, and if it were, nothing but time would be lost by doing the step again.
+    done = None if force or step.always else run.manifest(step.name, part, recheck=False)
     if done is not None and _unchanged(done, run, spec, inputs):
         say(
             f"{step.name}: nothing has changed since {done.ended:%Y-%m-%d %H:%M:%S} UTC; its result stands.",
@@ -173,13 +174,7 @@ def _unchanged(done: Manifest, run: Run, spec: RunSpec, inputs: list[InputRecord
     if any(sizes.get(f"{prefix}/{record.path}") != record.size for record in done.outputs):
         return False
     with run.store.scratch() as scratch:  # the next step will refuse files that are not those of the manifest
-        return all(_as_written(run, prefix, record, scratch) for record in done.outputs)
-
-
-def _as_written(run: Run, prefix: str, record: FileRecord, scratch: Path) -> bool:
-    """Bring a file to this machine; return whether it is the recorded one, neither changed nor removed."""
-    path = run.store.download(f"{prefix}/{record.path}", scratch)
-    return path.is_file() and (run.store.private or sha256_of(path) == record.sha256)
+        return all(fetch_recorded(run.store, prefix, record, scratch) for record in done.outputs)
 
 
 def _stage_in(
@@ -196,7 +191,7 @@ def _stage_in(
         prefix = run.folder(manifest.step, manifest.part)
         folder = home / prefix
         for record in () if run.store.private else manifest.outputs:  # only files that the manifest names
-            if not _as_written(run, prefix, record, scratch):
+            if not fetch_recorded(run.store, prefix, record, scratch):
                 raise UserError(
                     f"{run.store.uri}/{prefix}/{record.path} is not what the step {manifest.step} wrote:"
                     " it was changed or removed; run that step again."
@@ -212,7 +207,8 @@ def _stage_out(run: Run, manifest: Manifest, out: Path) -> None:
     """Withdraw the old result, store the new files, and last the manifest that makes them a result."""
     prefix = run.folder(manifest.step, manifest.part)
     run.store.delete(f"{prefix}/{MANIFEST}")
-    stale = set(run.store.sizes(prefix)) - {f"{prefix}/{record.path}" for record in manifest.outputs}
+    # Files of an earlier result that stay belong to none, as no manifest names them.
+    stale = set(run.store.sizes(prefix, recheck=False)) - {f"{prefix}/{record.path}" for record in manifest.outputs}
     for key in stale:
         run.store.delete(key)
     for record in manifest.outputs:

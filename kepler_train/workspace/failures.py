@@ -41,7 +41,7 @@ def failure_reasons(run: Run, step: str, parts: Iterable[str], spec: RunSpec) ->
     """Return why parts of a step failed by this spec, for those whose reason was kept."""
     reasons = {}
     for part in parts:
-        content = run.store.read(f"{run.folder(step, part)}/{FAILURE}")
+        content = run.store.read(f"{run.folder(step, part)}/{FAILURE}", recheck=False)  # a reason more or less
         try:
             failure = _Failure.model_validate_json(content or "")
         except ValidationError:

@@ -27,7 +27,7 @@ class FolderStore:
         self.uri = str(root)
         self.private = private
 
-    def read(self, key: str) -> bytes | None:
+    def read(self, key: str, recheck: bool = True) -> bytes | None:  # noqa: ARG002 - folders are believed at once
         """Return the content of a small file, or None when it does not exist."""
         try:
             return (self.root / key).read_bytes()
@@ -99,7 +99,7 @@ class FolderStore:
         except OSError as error:
             raise UserError(f"{path} cannot be read: {error.strerror}.") from None
 
-    def sizes(self, prefix: str) -> dict[str, int]:
+    def sizes(self, prefix: str, recheck: bool = True) -> dict[str, int]:  # noqa: ARG002 - as in `read`
         """Return every key below the folder `prefix` with its size (bytes)."""
         sizes: dict[str, int] = {}
         for folder, _, names in os.walk(self.root / prefix):

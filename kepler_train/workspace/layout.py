@@ -47,10 +47,10 @@ class Run:
         """Return the key of a step's folder; a part is one of several pieces of the step's work."""
         return f"runs/{self.pipeline}/{self.run_id}/{step}" + (f"/{part}" if part else "")
 
-    def manifest(self, step: str, part: str = "") -> Manifest | None:
-        """Return the manifest of a finished step, or None."""
+    def manifest(self, step: str, part: str = "", recheck: bool = True) -> Manifest | None:
+        """Return the manifest of a finished step, or None; without `recheck` a store is believed at once."""
         key = f"{self.folder(step, part)}/{MANIFEST}"
-        content = self.store.read(key)
+        content = self.store.read(key, recheck)
         return None if content is None else Manifest.read(content, f"{self.store.uri}/{key}")
 
 

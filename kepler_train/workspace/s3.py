@@ -14,6 +14,7 @@ from kepler_train.addresses import SECRETS_OF_FILES, secret_in, without_secrets
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.scratch import ScratchFolder
 from kepler_train.workspace.keys import below
+from kepler_train.workspace.s3_doubts import believing, doubt
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
@@ -44,10 +45,11 @@ class S3Store:
                 config=Config(retries=retries, connect_timeout=5, read_timeout=30, s3={"addressing_style": "path"}),
             )
         _check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
+        doubt(self._client, self.uri)
 
-    def read(self, key: str) -> bytes | None:
-        """Return the content of a small object, or None when it does not exist."""
-        with self._explained():
+    def read(self, key: str, recheck: bool = True) -> bytes | None:
+        """Return the content of a small object, or None when it does not exist; `recheck` asks again before that."""
+        with self._explained(), believing(not recheck):
             return self._get(key)[0]
 
     def write(self, key: str, content: bytes) -> None:
@@ -121,15 +123,18 @@ class S3Store:
                     raise
         return target
 
-    def sizes(self, prefix: str) -> dict[str, int]:
-        """Return every key below the folder `prefix` with its size (bytes)."""
+    def sizes(self, prefix: str, recheck: bool = True) -> dict[str, int]:
+        """Return every key below the folder `prefix` with its size (bytes); `recheck` asks again before it is none."""
         sizes: dict[str, int] = {}
         cut = len(self._key("")) if self.prefix else 0
-        with self._explained():
+        with self._explained(), believing(not recheck):
             pages = self._client.get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=self.bucket, Prefix=self._key(prefix.rstrip("/") + "/")):
+            for page in pages.paginate(
+                Bucket=self.bucket, Prefix=self._key(f"{prefix.rstrip('/')}/" if prefix else "")
+            ):
                 for item in page.get("Contents", []):
-                    sizes[item["Key"][cut:]] = item["Size"]
+                    if not item["Key"].endswith("/"):  # consoles make such objects, to show a folder
+                        sizes[item["Key"][cut:]] = item["Size"]
         return sizes
 
     def delete(self, key: str) -> None:
