@@ -48,6 +48,7 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 LONGEST_WINDOW = timedelta(days=400)
 # The year in which Prometheus began.
 EARLIEST = datetime(2012, 1, 1, tzinfo=UTC)
+LEAST_KEPT = 3  # versions of a pipeline: the latest, the one before, and one more
 LARGEST_NODE_TYPE = 999_999_999
 _LONGEST_PHASE = LONGEST_WINDOW.total_seconds()  # of a stress run
 _LONGEST_FILE_NAME = 255  # bytes, on every usual file system
@@ -77,6 +78,12 @@ def _to_utc(value: datetime) -> datetime:
         return value.astimezone(UTC)
     except OverflowError:
         raise ValueError("the time lies beyond the calendar") from None
+
+
+def _all_or_some(value: int) -> int:
+    if 0 < value < LEAST_KEPT:
+        raise ValueError(f"at least {LEAST_KEPT} versions are kept, or all with 0: {value} would leave no way back")
+    return value
 
 
 Names = Annotated[list[str], BeforeValidator(_split)]
@@ -291,6 +298,13 @@ class RunSpec(BaseModel):
 
     publish_to: str = _publish(
         "", "Folder or s3:// address for models; empty: models/ in the workspace.", form=STORE_PATTERN
+    )
+    keep: Annotated[int, AfterValidator(_all_or_some)] = _publish(
+        30,
+        f"Versions of the pipeline that are kept, the newest, beside those that latest or a pin names: at least"
+        f" {LEAST_KEPT}, or 0 for all.",
+        ge=0,
+        le=1_000_000,
     )
     preprocessed_csv: bool = _publish(
         False,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from kepler_train import strict_json
 from kepler_train.errors import UserError
 from kepler_train.publish.existing import missing_files
-from kepler_train.publish.version import window_end_of
-from kepler_train.spec import NAME_PATTERN
+from kepler_train.publish.target import Choose
+from kepler_train.publish.version import is_version
 from kepler_train.workspace.s3 import S3Store
 
 LATEST = "latest.json"
@@ -20,7 +19,7 @@ class BucketTarget:
     """`<prefix>/<pipeline>/<version>/…` and `<prefix>/<pipeline>/latest.json`."""
 
     def __init__(self, store: S3Store) -> None:
-        self._store = store
+        self.store = store
         self.uri = store.uri
 
     def add(self, exported: Path, pipeline: str, version: str) -> str:
@@ -29,29 +28,33 @@ class BucketTarget:
         What a killed publisher has uploaded is whole, since S3 shows no part of an object, and is not sent again.
         """
         place = f"{pipeline}/{version}"
-        for file in missing_files(exported, self._store, place):
-            self._store.upload(file, f"{place}/{file.relative_to(exported).as_posix()}")
+        for file in missing_files(exported, self.store, place):
+            self.store.upload(file, f"{place}/{file.relative_to(exported).as_posix()}")
         return f"{self.uri}/{place}"
 
     def latest(self, pipeline: str) -> str:
         """Return the version that the pointer names."""
-        return self._version_in(self._store.read(f"{pipeline}/{LATEST}"), pipeline)
+        return self._version_in(self.store.read(f"{pipeline}/{LATEST}"), pipeline)
 
-    def point_latest(self, pipeline: str, version: str) -> str:
-        """Write the pointer in one request."""
-        latest = version
+    def move_latest(self, pipeline: str, choose: Choose, pinned: bool = False) -> str:
+        """Write the pointer in one request, on the condition that it is still the one that was read."""
+        latest = ""
+        pin = {"pinned": True} if pinned else {}  # changes the object, so that nobody who read it before can move it
 
         def pointer(before: bytes | None) -> bytes | None:
             nonlocal latest
             current = self._version_in(before, pipeline)
-            if current == version or window_end_of(current) > window_end_of(version):
-                latest = current
-                return None
-            latest = version
-            return json.dumps({"version": version}).encode()
+            chosen = choose(current)
+            latest = current if chosen is None else chosen
+            content = json.dumps({"version": latest} | pin).encode()
+            return None if chosen is None or content == before else content
 
-        self._store.update(f"{pipeline}/{LATEST}", pointer)
+        self.store.update(f"{pipeline}/{LATEST}", pointer)
         return latest
+
+    def remove(self, pipeline: str, version: str) -> None:
+        """Delete every object of a version."""
+        self.store.delete_all(self.store.sizes(f"{pipeline}/{version}"))
 
     def _version_in(self, pointer: bytes | None, pipeline: str) -> str:
         if not pointer:
@@ -60,7 +63,7 @@ class BucketTarget:
             version = str(strict_json.parse(pointer)["version"])
         except (ValueError, TypeError, KeyError):
             version = ""
-        if not re.fullmatch(NAME_PATTERN, version):  # others write to the bucket, and it becomes a part of paths
+        if not is_version(version):  # others write to the bucket, and it becomes a part of paths
             where = f"{self.uri}/{pipeline}/{LATEST}"
             raise UserError(f"{where} does not name a version: remove it and publish again.")
         return version

@@ -5,14 +5,15 @@ from __future__ import annotations
 import fcntl
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kepler_train.errors import UserError
 from kepler_train.publish.existing import missing_files, refuse_missing
 from kepler_train.publish.readers import let_readers_in
-from kepler_train.publish.version import window_end_of
+from kepler_train.publish.target import Choose
 from kepler_train.workspace.folder import FolderStore
+from kepler_train.workspace.keys import below
 
 LATEST = "latest"
 
@@ -21,20 +22,20 @@ class FolderTarget:
     """`<root>/<pipeline>/<version>/` and the link `<root>/<pipeline>/latest`."""
 
     def __init__(self, store: FolderStore) -> None:
-        self._store = store
+        self.store = store
         self.uri = store.uri
 
     def add(self, exported: Path, pipeline: str, version: str) -> str:
         """Copy beside the place, then rename the whole folder into it."""
-        place = self._store.root / pipeline / version
+        place = self.store.root / pipeline / version
         if place.is_dir():
             self._check(exported, f"{pipeline}/{version}")
             return str(place)
-        with self._store.scratch() as scratch, _writing(place.parent):
+        with self.store.scratch() as scratch, _writing(place.parent):
             copy = scratch / version
             shutil.copytree(exported, copy)
             place.parent.mkdir(parents=True, exist_ok=True)
-            let_readers_in(self._store.root, (place.parent, copy, *copy.rglob("*")))
+            let_readers_in(self.store.root, (place.parent, copy, *copy.rglob("*")))
             try:
                 copy.rename(place)
             except OSError:
@@ -45,27 +46,33 @@ class FolderTarget:
 
     def _check(self, exported: Path, place: str) -> None:
         """Refuse a version that is there already and is another."""
-        refuse_missing(missing_files(exported, self._store, place), exported, self._store, place)
+        refuse_missing(missing_files(exported, self.store, place), exported, self.store, place)
 
     def latest(self, pipeline: str) -> str:
         """Return the version that the link names."""
-        link = self._store.root / pipeline / LATEST
+        link = self.store.root / pipeline / LATEST
         return link.readlink().name if link.is_symlink() else ""
 
-    def point_latest(self, pipeline: str, version: str) -> str:
-        """Replace the link in one step, one publisher at a time."""
-        home = self._store.root / pipeline
+    def move_latest(self, pipeline: str, choose: Choose, pinned: bool = False) -> str:  # noqa: ARG002 - the lock holds
+        """Replace the link in one step, one at a time."""
+        home = self.store.root / pipeline
         link, fresh = home / LATEST, home / f".{LATEST}"
         with _writing(home), (home / f".{LATEST}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
             current = link.readlink().name if link.is_symlink() else ""
-            if window_end_of(current) > window_end_of(version):
+            chosen = choose(current)
+            if chosen is None or chosen == current:
                 return current
-            if current != version:
-                fresh.unlink(missing_ok=True)  # left by a publisher that was killed here
-                fresh.symlink_to(version)
-                fresh.replace(link)
-        return version
+            fresh.unlink(missing_ok=True)  # left by a publisher that was killed here
+            fresh.symlink_to(chosen)
+            fresh.replace(link)
+        return chosen
+
+    def remove(self, pipeline: str, version: str) -> None:
+        """Take the folder away in one step, then delete what is in it."""
+        place = below(self.store.root, f"{pipeline}/{version}")
+        with self.store.scratch() as scratch, _writing(place.parent), suppress(FileNotFoundError):
+            place.rename(scratch / version)
 
 
 @contextmanager

@@ -10,8 +10,10 @@ from kepler_train.evaluate.gate import rule
 from kepler_train.events import say, warn
 from kepler_train.isolate.background import PROFILE, promote_profile
 from kepler_train.publish.index import list_pipeline
+from kepler_train.publish.publishing import pack, publish_version
+from kepler_train.publish.retention import prune
+from kepler_train.publish.store_index import index_pipeline
 from kepler_train.publish.target import open_target
-from kepler_train.publish.version import version_of
 from kepler_train.records import Record
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Figures, Inputs
@@ -39,12 +41,18 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
             " The report of the export step shows the errors."
         )
     target = open_target(spec.publish_to or f"{inputs.run.store.uri}/models")
-    version = version_of(exported, spec.window[1])
-    place = target.add(exported, spec.pipeline, version)
-    latest = target.point_latest(spec.pipeline, version)
+    with inputs.run.store.scratch() as scratch:
+        version, package = pack(exported, spec.window[1], scratch)
+        latest, record = publish_version(target, package, spec.pipeline, version, spec.window)
+    place = f"{target.uri}/{spec.pipeline}/{version}"
     say(f"publish: {len(models)} models at {place}")
-    say(f"publish: latest of {spec.pipeline} is {latest}" + ("" if latest == version else " (of a newer window)"))
+    if not record.promoted:
+        say(f"publish: stored, not promoted. {record.reason}")
+    say(f"publish: latest of {spec.pipeline} is {latest}")
+    for name in prune(target, spec.pipeline, spec.keep):
+        say(f"publish: removed {name}, as keep is {spec.keep}")
     try:
+        index_pipeline(target, spec.pipeline)
         list_pipeline(target.uri, spec.pipeline)
     except UserError as error:  # the models are there, which is what others wait for
         warn(f"The list of pipelines at {target.uri} is left as it is: {error}")

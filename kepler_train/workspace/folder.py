@@ -109,6 +109,16 @@ class FolderStore:
                     sizes[path.relative_to(self.root).as_posix()] = path.stat().st_size
         return sizes
 
+    def folders(self, prefix: str = "") -> list[str]:
+        """Return the names of the folders directly below a folder; links are none."""
+        place = self.root / prefix
+        try:
+            return sorted(entry.name for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise UserError(f"{place} cannot be read: {error.strerror}.") from None
+
     def delete(self, key: str) -> None:
         """Remove a file if it exists."""
         path = self.root / key

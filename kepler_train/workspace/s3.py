@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ _DENIED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch",
 _OVERTAKEN = {"412", "PreconditionFailed", "409", "ConditionalRequestConflict", *_MISSING}
 _TRANSIENT = {"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "429", "408"}
 _PIECE = 1 << 20  # bytes read at a time
+_MOST_DELETED = 1000  # objects in one request, by the protocol
 
 
 class S3Store:
@@ -137,10 +138,30 @@ class S3Store:
                         sizes[item["Key"][cut:]] = item["Size"]
         return sizes
 
+    def folders(self, prefix: str = "") -> list[str]:
+        """Return the names of the folders directly below a folder."""
+        names: list[str] = []
+        place = self._key(f"{prefix}/" if prefix else "")
+        with self._explained():
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self.bucket, Prefix=place, Delimiter="/"):
+                names += [item["Prefix"][len(place) :].rstrip("/") for item in page.get("CommonPrefixes", [])]
+        return sorted(names)
+
     def delete(self, key: str) -> None:
         """Remove an object if it exists."""
         with self._explained():
             self._client.delete_object(Bucket=self.bucket, Key=self._key(key))
+
+    def delete_all(self, keys: Iterable[str]) -> None:
+        """Remove objects, as many in a request as it may have."""
+        objects = [{"Key": self._key(key)} for key in keys]
+        with self._explained():
+            for start in range(0, len(objects), _MOST_DELETED):
+                chosen = {"Objects": objects[start : start + _MOST_DELETED], "Quiet": True}
+                answer = self._client.delete_objects(Bucket=self.bucket, Delete=chosen)
+                for failed in answer.get("Errors", []):
+                    raise ValueError(f"An error occurred ({failed['Code']}): {failed['Key']} is not deleted")
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:

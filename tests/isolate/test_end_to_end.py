@@ -20,7 +20,7 @@ from kepler_train.errors import UserError
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
-from kepler_train.publish.target import open_target
+from kepler_train.publish.target import open_target, unless_older
 from kepler_train.runs.registry import STEPS
 from kepler_train.runs.runner import run_step
 from kepler_train.samples.schedule import Schedule
@@ -219,7 +219,7 @@ def test_a_run_takes_the_model_that_was_published_last(measured: Path, models: P
         isolate_run(measured, workspace, **more)
     target = open_target(str(workspace / "models"))
     target.add(models / "base", "base", "20261113T020000Z-00000001")
-    target.point_latest("base", "20261113T020000Z-00000001")
+    target.move_latest("base", unless_older("20261113T020000Z-00000001"))
     isolate_run(measured, workspace, **more)
     assert outcome(workspace).isolator == "trainer"
     folder = workspace / "runs/lab/1/isolate"

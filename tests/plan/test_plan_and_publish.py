@@ -96,7 +96,10 @@ def test_a_backfill_says_that_latest_is_of_a_newer_window(run: Run, tmp_path: Pa
     newest = publish(inputs, spec(), tmp_path)["version"]
     older = publish(inputs, spec(start="2026-11-12T00:00:00Z", end="2026-11-12T02:00:00Z"), tmp_path)
     assert older["latest"] == newest
-    assert capsys.readouterr().out.splitlines()[-1] == f"publish: latest of lab is {newest} (of a newer window)"
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "publish: stored, not promoted. The latest version is of a newer window.",
+        f"publish: latest of lab is {newest}",
+    ]
 
 
 def test_without_a_good_model_nothing_is_published(run: Run, tmp_path: Path):

@@ -11,7 +11,7 @@ from killing import Arm, count_file_operations, count_requests
 
 from kepler_train.publish.bucket import BucketTarget
 from kepler_train.publish.folder import FolderTarget
-from kepler_train.publish.target import Target, open_target
+from kepler_train.publish.target import Target, open_target, unless_older
 from kepler_train.workspace import open_store
 
 # Versions of three nights; the files of each say which it is.
@@ -44,11 +44,11 @@ class Publishing:
         source = export(self.folder / "exports", version)
         target: Target = open_target(uri)
         if count and isinstance(target, BucketTarget):
-            count_requests(target._store._client, count)
+            count_requests(target.store._client, count)
         elif count and isinstance(target, FolderTarget):
-            count_file_operations(target._store.root, count)
+            count_file_operations(target.store.root, count)
         target.add(source, "lab", version)
-        return target.point_latest("lab", version)
+        return target.move_latest("lab", unless_older(version))
 
     def latest(self, uri: str) -> str:
         """The version that a reader finds, whole; nothing before the first was published."""

@@ -14,7 +14,7 @@ from publishing import FIRST, SECOND, Publishing
 from kepler_train.export.overview import COLUMNS
 from kepler_train.publish.index import BEGIN, END, list_pipeline
 from kepler_train.publish.step import publish as publish_step
-from kepler_train.publish.target import open_target
+from kepler_train.publish.target import open_target, unless_older
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Inputs, Run, open_store
 
@@ -52,7 +52,7 @@ def pipeline(folder: Path, name: str, mae: float = 2.5, publisher: str = "me", l
 def publish(uri: str, name: str, version: str, exported: Path) -> None:
     target = open_target(uri)
     target.add(exported, name, version)
-    target.point_latest(name, version)
+    target.move_latest(name, unless_older(version))
     list_pipeline(uri, name)
 
 

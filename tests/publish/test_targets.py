@@ -14,7 +14,7 @@ from publishing import FILES, FIRST, SECOND, THIRD, Publishing, export
 from kepler_train.errors import UserError
 from kepler_train.model_key import Family
 from kepler_train.publish.fetch import fetch_models
-from kepler_train.publish.target import open_target
+from kepler_train.publish.target import open_target, unless_older
 from kepler_train.workspace import open_store
 
 
@@ -117,7 +117,7 @@ def test_what_a_killed_publisher_has_uploaded_is_compared_and_not_sent_again(pub
     store, target = open_store(uri), open_target(uri)
     store.upload(source / FILES[0], f"lab/{FIRST}/{FILES[0]}")
     sent: list[str] = []
-    target._store._client.meta.events.register("before-send.s3", lambda request, **_: sent.append(request.method))
+    target.store._client.meta.events.register("before-send.s3", lambda request, **_: sent.append(request.method))
     target.add(source, "lab", FIRST)
     assert sent == ["GET", "GET", "PUT", "PUT"]  # a listing, the file that is there, and the two that are not
 
@@ -244,11 +244,11 @@ def test_s3_readers_follow_a_pointer_that_is_written_last(publishing: Publishing
     source = export(publishing.folder / "exports", FIRST)
     target = open_target(uri)
     sent: list[str] = []
-    target._store._client.meta.events.register(
+    target.store._client.meta.events.register(
         "before-send.s3", lambda request, **_: sent.append(f"{request.method} {request.url.split('/lab/')[-1]}")
     )
     target.add(source, "lab", FIRST)
-    target.point_latest("lab", FIRST)
+    target.move_latest("lab", unless_older(FIRST))
     puts = [line for line in sent if line.startswith("PUT")]
     assert puts == [*(f"PUT {FIRST}/{name}" for name in FILES), "PUT latest.json"]
     assert json.loads(open_store(uri).read("lab/latest.json") or b"") == {"version": FIRST}
@@ -281,7 +281,7 @@ def test_a_target_below_a_file_is_one_sentence(tmp_path: Path):
 def _times(publishing: Publishing, uri: str) -> dict[str, object]:
     """When each file of a target was last written."""
     if publishing.kind == "s3":
-        store = open_target(uri)._store
+        store = open_target(uri).store
         listed = store._client.list_objects_v2(Bucket="lab", Prefix=f"{store.prefix}/lab/")["Contents"]
         return {item["Key"]: (item["LastModified"], item["ETag"]) for item in listed}
     home = Path(uri) / "lab"

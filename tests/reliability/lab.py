@@ -40,6 +40,7 @@ _TIMES = re.compile(
 _VERSION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{32}")
 
 Files = dict[str, str]  # SHA-256 by key
+_WITH_TIMES = {"manifest.json", "published.json", "latest.json", "versions.json", "index.json"}
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def timeless(content: bytes | None) -> str:
 def _is_told_otherwise(key: str) -> bool:
     """Tell whether a file differs between two good runs: it has the times of its steps, or where it is."""
     name = key.rpartition("/")[2]
-    return name in {"manifest.json", "published.json", "latest.json"} or name.endswith(".lock") or "/latest/" in key
+    return name in _WITH_TIMES or name.endswith(".lock") or "/latest/" in key
 
 
 @contextmanager

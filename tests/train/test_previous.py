@@ -17,7 +17,7 @@ from kepler_train.evaluate.judging import judge_models
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.model_key import ModelKey
 from kepler_train.plan.previous import keep_previous
-from kepler_train.publish.target import open_target
+from kepler_train.publish.target import open_target, unless_older
 from kepler_train.publish.version import version_of
 from kepler_train.spec import RunSpec
 from kepler_train.train.previous import BEST
@@ -59,7 +59,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> str:
     target = open_target(str(folder / "models"))
     version = version_of(folder / "export", run.window[1])
     target.add(folder / "export", "mine", version)
-    target.point_latest("mine", version)
+    target.move_latest("mine", unless_older(version))
     return str(folder / "models")
 
 

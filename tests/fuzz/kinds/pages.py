@@ -26,6 +26,7 @@ from kepler_train.plan.previous import keep_previous
 from kepler_train.publish import fetch, index
 from kepler_train.publish.bucket import BucketTarget
 from kepler_train.publish.index import BEGIN, END, list_pipeline
+from kepler_train.publish.target import unless_older
 from kepler_train.spec import RunSpec
 from kepler_train.workspace.folder import FolderStore
 
@@ -105,7 +106,7 @@ def _follow_pointer(db: Path, work: Path) -> None:
             patches.enter_context(patch.object(reader, "open_target", return_value=bucket))
         list_pipeline(str(db), "lab")
         _keep(db, work / "plan")
-    bucket.point_latest("lab", _VERSION)
+    bucket.move_latest("lab", unless_older(_VERSION))
 
 
 def _keep(db: Path, plan: Path) -> None:
