@@ -258,6 +258,13 @@ class RunSpec(BaseModel):
         [], "Metrics of other exporters used as features.", tekton="THIRDPARTY_METRICS"
     )
 
+    reuse: bool = _collect(
+        False,
+        "Take what an earlier run of the same id has collected, if it was asked for the same, instead of collecting"
+        " again.",
+        exclude=True,  # decides what is done, and not the result
+    )
+
     stress: bool = _stress(
         False, "Stress the machine that the run works on now, and learn from that time: name no window then."
     )
@@ -452,6 +459,12 @@ def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
         raise UserError(
             f"{where}: {name + ': ' if name else ''}{message}{given}{'' if message[-1] in '.?' else '.'}{more}"
         ) from None
+
+
+def form_values(spec: RunSpec) -> dict[str, Any]:
+    """Return the value of every parameter, by name, as Airflow's trigger form takes it."""
+    left_out = {name: getattr(spec, name) for name, field in RunSpec.model_fields.items() if field.exclude}
+    return spec.model_dump(mode="json") | left_out
 
 
 def form_schema() -> dict[str, dict[str, Any]]:

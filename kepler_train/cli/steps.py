@@ -20,6 +20,12 @@ def run_step(
     run: Annotated[str, typer.Option(help="<pipeline>/<run id>.")],
     part: Annotated[str, typer.Option(help="One piece of a step done in parts, as train is.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Do it again even when nothing has changed.")] = False,
+    request: Annotated[
+        str, typer.Option(envvar="KEPLER_TRAIN_REQUEST", help="Name that all tries of one task share.", hidden=True)
+    ] = "",
+    reuse: Annotated[
+        bool, typer.Option("--reuse", envvar="KEPLER_TRAIN_REUSE", help="stress, query: take the result that is there.")
+    ] = False,
     spec: Annotated[Path | None, typer.Option(help="plan: JSON file of the run's parameters.")] = None,
     spec_json: Annotated[str, typer.Option(envvar="KEPLER_TRAIN_SPEC", hidden=True)] = "",
     interval: Annotated[
@@ -34,6 +40,7 @@ def run_step(
     from kepler_train.plan.stored import planned
     from kepler_train.plan.window import settle
     from kepler_train.runs.registry import STEPS
+    from kepler_train.runs.request import Request
     from kepler_train.runs.runner import run_step as do
     from kepler_train.workspace import Run, open_store
 
@@ -44,7 +51,7 @@ def run_step(
         settled = settle(_asked(spec, spec_json), place, _now(now), _interval(interval))
     else:
         settled = planned(place)
-    do(STEPS[step], STEPS, place, settled, part, force)
+    do(STEPS[step], STEPS, place, settled, part, force, request=Request(request, reuse))
 
 
 def _asked(file: Path | None, text: str) -> RunSpec:

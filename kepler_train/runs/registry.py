@@ -21,8 +21,8 @@ STEPS = {
     step.name: step
     for step in (
         Step("plan", "kepler_train.plan.step:plan", always=True),
-        Step("stress", "kepler_train.stress.step:stress", needs=("plan",), parts=if_stressed),
-        Step("query", "kepler_train.query.step:query", needs=("plan",), needs_by=stressed),
+        Step("stress", "kepler_train.stress.step:stress", needs=("plan",), parts=if_stressed, outside="collects"),
+        Step("query", "kepler_train.query.step:query", needs=("plan",), needs_by=stressed, outside="collects"),
         Step("validate", "kepler_train.validate.step:validate", needs=("plan", "query"), needs_by=stressed),
         Step(
             "extract",
@@ -46,6 +46,6 @@ STEPS = {
             needs=("plan", "validate", "isolate", "evaluate"),
             gathers=("train",),
         ),
-        Step("publish", "kepler_train.publish.step:publish", needs=("plan", "export")),
+        Step("publish", "kepler_train.publish.step:publish", needs=("plan", "export"), outside="changes"),
     )
 }

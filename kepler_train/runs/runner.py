@@ -10,6 +10,7 @@ from pathlib import Path
 from kepler_train import __version__
 from kepler_train.errors import DataError, UserError, room_for, unknown_name
 from kepler_train.events import say, warn
+from kepler_train.runs.request import NO_REQUEST, Request
 from kepler_train.spec import RunSpec
 from kepler_train.workspace.failures import noting_failure
 from kepler_train.workspace.fetching import fetch_recorded
@@ -26,8 +27,12 @@ def run_step(
     part: str = "",
     force: bool = False,
     quiet: bool = False,
+    request: Request = NO_REQUEST,
 ) -> Manifest:
-    """Do a step of a run, or find that nothing has changed since it was done (unless forced).
+    """Do a step of a run, or return its result that stands (unless forced).
+
+    The result of a step that works on its inputs alone stands while they are the same. One that reads or changes what
+    lies outside of the workspace stands for retries of the same request only, or when the request is to reuse it.
 
     A `quiet` step neither says that it is done nor names the parts that it does without.
     """
@@ -45,11 +50,9 @@ def run_step(
     inputs = [record for manifest in sources for record in _as_inputs(manifest)]
     # Mostly it is not there yet, and if it were, nothing but time would be lost by doing the step again.
     done = None if force or step.always else run.manifest(step.name, part, recheck=False)
-    if done is not None and _unchanged(done, run, spec, inputs):
-        say(
-            f"{step.name}: nothing has changed since {done.ended:%Y-%m-%d %H:%M:%S} UTC; its result stands.",
-            step=step.name,
-        )
+    stands = request.why_stands(step, done) if done is not None else ""
+    if done is not None and stands and _unchanged(done, run, spec, inputs):
+        say(f"{step.name}: {stands}", step=step.name)
         return done
 
     started, clock = datetime.now(UTC), time.monotonic()
@@ -65,6 +68,7 @@ def run_step(
         manifest = Manifest(
             step=step.name,
             part=part,
+            request=request.name,
             spec_digest=spec.digest(),
             version=__version__,
             started=started,

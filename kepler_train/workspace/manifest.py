@@ -44,6 +44,8 @@ class Manifest(BaseModel):
     step: str
     part: str = ""
     status: Literal["done"] = "done"
+    request: str = ""
+    """The request by which it was done: retries of a task share one, and a cleared task has a new one."""
     spec_digest: str
     version: str
     started: datetime

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from kepler_train.spec import RunSpec
 from kepler_train.workspace.layout import Run
@@ -19,7 +20,8 @@ class Step:
     `needs` are steps whose whole result is read, `needs_by` those that only some specs have; `gathers` are steps done
     in parts, of which those that are there are read. `parts` names the pieces that this step's own work can be split
     into: none when a spec has no such step. A step that reads more than its inputs is done `always`, even when it was
-    done before.
+    done before. One that collects from `outside` of the workspace, or changes something there, is done again when
+    somebody asks for it again; a retry of the same request takes the result of a try that had finished.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Step:
     gathers: tuple[str, ...] = ()
     parts: Callable[[RunSpec], list[str]] = lambda _: [""]  # in one piece
     always: bool = False
+    outside: Literal["", "collects", "changes"] = ""
 
     def call(self, inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         """Import the step's function, call it, and return its figures."""

@@ -13,6 +13,9 @@ _INTERVAL = (
     "/{{ dag_run.data_interval_end.isoformat() if dag_run.data_interval_end else '' }}"
 )
 
+# The same for all tries of a task; another one after it was cleared, and for a new run of an old id.
+_REQUEST = "{{ dag_run.start_date.isoformat() ~ '/' ~ dag_run.clear_number if dag_run.start_date else '' }}"
+
 
 def arguments(step: str, part: str = "") -> list[str]:
     """Return the arguments of `kepler-train`."""
@@ -26,10 +29,14 @@ def environment(step: str) -> dict[str, str]:
 
     A pod has the credentials from a secret, but neither the environment nor the files of this installation.
     """
-    trusted = {LISTED: ",".join(settings().trusted_servers)}
+    always = {
+        LISTED: ",".join(settings().trusted_servers),
+        "KEPLER_TRAIN_REQUEST": _REQUEST,
+        "KEPLER_TRAIN_REUSE": "{{ 'true' if params.reuse else 'false' }}",
+    }
     if step != PLAN:
-        return trusted
-    return trusted | {
+        return always
+    return always | {
         "KEPLER_TRAIN_SPEC": "{{ params | tojson }}",
         "KEPLER_TRAIN_INTERVAL": _INTERVAL,
         "KEPLER_TRAIN_NOW": "{{ dag_run.run_after.isoformat() }}",

@@ -10,6 +10,7 @@ from fake_steps import SPEC, STEPS
 from places import Do, Place
 from real_s3 import s3_server
 
+from kepler_train.runs.request import NO_REQUEST, Request
 from kepler_train.runs.runner import run_step
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import FileStore, Manifest, Run
@@ -42,7 +43,14 @@ def store(place: Place) -> FileStore:
 def do(store: FileStore) -> Do:
     """`do("count")`: one step of the run lab/1."""
 
-    def one(step: str, part: str = "", spec: RunSpec = SPEC, run: str = "lab/1", force: bool = False) -> Manifest:
-        return run_step(STEPS[step], STEPS, Run.named(store, run), spec, part, force)
+    def one(
+        step: str,
+        part: str = "",
+        spec: RunSpec = SPEC,
+        run: str = "lab/1",
+        force: bool = False,
+        request: Request = NO_REQUEST,
+    ) -> Manifest:
+        return run_step(STEPS[step], STEPS, Run.named(store, run), spec, part, force, request=request)
 
     return one

@@ -80,6 +80,8 @@ STEPS = {
         Step("gather", "fake_steps:gather", gathers=("piece",)),
         Step("read_all", "fake_steps:read_all", needs=("gather",), gathers=("piece",)),
         Step("always", "fake_steps:words", always=True),
+        Step("collect", "fake_steps:words", outside="collects"),
+        Step("hand over", "fake_steps:words", outside="changes"),
         Step("full", "fake_steps:full_disk"),
     )
 }

@@ -11,6 +11,7 @@ from places import Do, Place
 
 from kepler_train import __version__
 from kepler_train.errors import DataError, UserError
+from kepler_train.runs.request import Request
 from kepler_train.runs.runner import run_step
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Figures, FileStore, Inputs, Run, failure_reasons
@@ -66,6 +67,29 @@ def test_it_is_done_again_for_another_spec_a_changed_input_another_version_and_o
 def test_a_step_that_reads_more_than_its_inputs_is_always_done(do: Do):
     do("always"), do("always")
     assert CALLS == ["words", "words"]
+
+
+def test_what_is_outside_is_collected_again_for_each_request_and_not_for_its_retries(
+    do: Do, capsys: pytest.CaptureFixture[str]
+):
+    do("collect"), do("collect")
+    assert CALLS == ["words"] * 2  # two people at two command lines
+    do("collect", request=Request("first")), do("collect", request=Request("first"))
+    assert CALLS == ["words"] * 3  # a task, and its retry after its worker was killed
+    assert "collect: an earlier try of the same task had done it at " in capsys.readouterr().out
+    fake_steps.WORD[0] = "new"
+    assert do("collect", request=Request("second")).figures["word"] == "new"  # the task was cleared
+    assert CALLS == ["words"] * 4
+    assert "nothing has changed" not in capsys.readouterr().out
+
+
+def test_what_was_collected_is_taken_again_when_somebody_says_so(do: Do, capsys: pytest.CaptureFixture[str]):
+    first = do("collect", request=Request("first"))
+    assert do("collect", request=Request("second", reuse=True)) == first
+    assert capsys.readouterr().out.endswith("UTC is taken, as the parameter reuse asks; nothing was collected again.\n")
+    do("collect", request=Request("third", reuse=True), spec=OTHER_SPEC)  # asked for something else
+    do("hand over"), do("hand over", request=Request("second", reuse=True))
+    assert CALLS == ["words"] * 4
 
 
 def test_an_input_changed_behind_our_back_is_noticed_by_its_hash_and_running_the_step_again_helps(
