@@ -15,14 +15,15 @@ TABLE = ROOT / "docs" / "licences.md"
 
 # Free licences that allow to pass the image on with nothing but their texts (MPL-2.0: and its unchanged files).
 FREE = {
-    *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-CMU", "MPL-2.0", "PSF-2.0"),
-    *("Unlicense", "Zlib"),
+    *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "MIT-CMU"),
+    *("MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
 }
 _SPELLINGS = {
     "3-clause bsd license": "BSD-3-Clause",
     "apache 2.0": "Apache-2.0",
     "apache license 2.0": "Apache-2.0",
     "apache license v2.0": "Apache-2.0",
+    "cc0-1.0 or apache-2.0": "CC0-1.0 OR Apache-2.0",
     "isc license": "ISC",
     "mit license": "MIT",
 } | {name.lower(): name for name in FREE}
@@ -32,6 +33,7 @@ _CLASSIFIERS = {
     "License :: OSI Approved :: MIT License": "MIT",
     "License :: OSI Approved :: Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
+    "License :: OSI Approved :: The Unlicense (Unlicense)": "Unlicense",
 }
 # Families of licences: which one it is, the text tells.
 _FAMILIES = {"License :: OSI Approved", "License :: OSI Approved :: BSD License"}

@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from kepler_train.cli import demo, estimate, everyday, from_data, local, look, machine, query, simulate, steps, stress
+from kepler_train.cli import (
+    demo,
+    estimate,
+    everyday,
+    from_data,
+    local,
+    look,
+    machine,
+    models,
+    query,
+    simulate,
+    steps,
+    stress,
+)
 from kepler_train.cli.export import export
 from kepler_train.cli.parameters import SpecCommand
 from kepler_train.errors import UserError
@@ -30,8 +43,10 @@ for step in (everyday.extract, everyday.isolate, everyday.train):
 for on_frame in (from_data.isolate_from_data, from_data.train_from_data):
     app.command(cls=SpecCommand)(on_frame)
     app.command(on_frame.__name__, cls=SpecCommand, hidden=True)(on_frame)  # as the earlier tool spells it
-for last in (estimate.estimate, export, steps.run_step):
+for last in (estimate.estimate, export):
     app.command(cls=SpecCommand)(last)
+app.add_typer(models.app, name="models")
+app.command(cls=SpecCommand)(steps.run_step)
 
 
 def _add_optional(name: str, package: str, add: Callable[[], object]) -> None:

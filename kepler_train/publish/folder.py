@@ -11,6 +11,7 @@ from pathlib import Path
 from kepler_train.errors import UserError
 from kepler_train.publish.existing import missing_files, refuse_missing
 from kepler_train.publish.readers import let_readers_in
+from kepler_train.publish.sums import SIGNATURE
 from kepler_train.publish.target import Choose
 from kepler_train.workspace.folder import FolderStore
 from kepler_train.workspace.keys import below
@@ -45,8 +46,14 @@ class FolderTarget:
         return str(place)
 
     def _check(self, exported: Path, place: str) -> None:
-        """Refuse a version that is there already and is another."""
-        refuse_missing(missing_files(exported, self.store, place), exported, self.store, place)
+        """Refuse a version that is there already and is another; sign one that is not signed yet."""
+        missing = missing_files(exported, self.store, place)
+        signature = exported / SIGNATURE
+        if signature in missing:
+            missing.remove(signature)
+            self.store.write(f"{place}/{SIGNATURE}", signature.read_bytes())
+            let_readers_in(self.store.root, [self.store.root / place / SIGNATURE])
+        refuse_missing(missing, exported, self.store, place)
 
     def latest(self, pipeline: str) -> str:
         """Return the version that the link names."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from kepler_train.models.sums import SUMS
 from kepler_train.publish.ledger import change_versions, now, read_versions
 from kepler_train.publish.retention import wait_for_removal
+from kepler_train.publish.signing import sign_version
 from kepler_train.publish.sums import SIGNATURE, format_sums, sums_of
 from kepler_train.publish.target import Target
 from kepler_train.publish.version import version_name, window_end_of
@@ -27,11 +28,12 @@ class Published(NamedTuple):
 
 
 def pack(exported: Path, end: datetime, folder: Path) -> tuple[str, Path]:
-    """Copy what was exported below `folder` and add its check sums; return the version and its folder."""
+    """Copy what was exported below `folder`, add check sums and sign them; return the version and its folder."""
     package = folder / "version"
     shutil.copytree(exported, package)
     sums = sums_of(package)
     (package / SUMS).write_bytes(format_sums(sums))
+    sign_version(package)
     return version_name(sums, end), package
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from killing import ended, in_a_child
-from pipelines import pipeline, published, window
+from published_pipelines import pipeline, published, window
 from publishing import Publishing
 from pydantic import ValidationError
 
