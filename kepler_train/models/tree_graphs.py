@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kepler_train.models.graphs import INPUT, ML, OUTPUT, NoGraph, graph_model, make_node
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import AttributeProto, ModelProto
 
 # Objectives of XGBoost whose prediction is the sum of the leaves.
 SUMS = {"reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"}
@@ -37,8 +37,6 @@ class Trees:
 
     def graph(self, features: int) -> ModelProto:
         """Return the graph of the sum of the trees, not clipped."""
-        from onnx import helper
-
         tree_ids = np.repeat(np.arange(len(self.sizes)), self.sizes)
         node_ids = np.concatenate([np.arange(size) for size in self.sizes])
         leaves = self.left < 0
@@ -57,8 +55,17 @@ class Trees:
             "target_weights": self.leaf[leaves],
             "base_values": np.array([self.base], dtype=np.float32),
         }
-        ensemble.attribute.extend(helper.make_attribute(name, values.tolist()) for name, values in attributes.items())
+        ensemble.attribute.extend(_attribute(name, values) for name, values in attributes.items())
         return graph_model([ensemble], [], features)
+
+
+def _attribute(name: str, values: npt.NDArray[Any]) -> AttributeProto:
+    """Return an attribute of many values; `onnx.helper.make_attribute` looks at each, which takes 2.5 times as long."""
+    from onnx import AttributeProto
+
+    field = {"i": "ints", "f": "floats", "S": "strings"}[values.dtype.kind]
+    content: dict[str, Any] = {field: values.tolist()}
+    return AttributeProto(name=name, type=AttributeProto.AttributeType.Value(field.upper()), **content)
 
 
 def booster_graph(content: bytes, features: int) -> ModelProto:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,11 +61,9 @@ def run_step(
     with (
         noting_failure(run, step.name, part, spec),
         room_for(f"the files of the step {step.name}"),
-        run.store.scratch() as scratch,
+        _workplace(run, step.name, part) as (scratch, out),
     ):
-        folders, gathered = _stage_in(step, run, sources, scratch / "in")
-        out = scratch / "out"
-        out.mkdir()
+        folders, gathered = _stage_in(step, run, sources, scratch)
         figures = step.call(Inputs(run, part, folders, gathered), spec, out)
         manifest = Manifest(
             step=step.name,
@@ -74,7 +74,9 @@ def run_step(
             started=started,
             ended=datetime.now(UTC),
             inputs=inputs,
-            outputs=[record_of(path, out) for path in sorted(out.rglob("*")) if path.is_file()],
+            outputs=[
+                record_of(path, out, hashed=not run.store.private) for path in sorted(out.rglob("*")) if path.is_file()
+            ],
             figures=figures,
         )
         _stage_out(run, manifest, out)
@@ -144,9 +146,12 @@ def _current_parts(step: str, manifests: _Manifests) -> list[Manifest]:
 
 
 def _check_current(manifest: Manifest, manifests: _Manifests) -> None:
-    """Refuse a result of another spec, and one whose inputs, directly or not, have changed or become more since."""
+    """Refuse a result of another spec, and one whose inputs, directly or not, have changed or become more since.
+
+    In a private store nothing changes: its command does the steps one after the other, by one spec.
+    """
     run, which = manifests.run, f"{manifest.step} {manifest.part}".rstrip()
-    if (manifest.step, manifest.part) in manifests.checked:
+    if run.store.private or (manifest.step, manifest.part) in manifests.checked:
         return
     if manifest.spec_digest != manifests.digest:
         raise UserError(f"The step {which} of the run {run.name} was done with another spec: run it again.")
@@ -181,19 +186,40 @@ def _unchanged(done: Manifest, run: Run, spec: RunSpec, inputs: list[InputRecord
         return all(fetch_recorded(run.store, prefix, record, scratch) for record in done.outputs)
 
 
+@contextmanager
+def _workplace(run: Run, step: str, part: str) -> Iterator[tuple[Path, Path]]:
+    """Yield folders for the inputs and the outputs of a step; what a failed step wrote is removed.
+
+    In a private store a step works where its result will be: nobody else looks.
+    """
+    if not run.store.private:
+        with run.store.scratch() as scratch:
+            (scratch / "out").mkdir()
+            yield scratch / "in", scratch / "out"
+        return
+    home = Path(run.store.uri)
+    out = home / run.folder(step, part)
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    try:
+        yield home, out
+    except BaseException:
+        shutil.rmtree(out)
+        raise
+
+
 def _stage_in(
     step: Step, run: Run, sources: list[Manifest], scratch: Path
 ) -> tuple[dict[str, Path], dict[str, dict[str, Path]]]:
     """Bring every input to this machine and verify it; return the folders by step and part.
 
-    Those of a private store are here already, and nobody can have changed them.
+    Those of a private store are there already, and nobody can have changed them.
     """
-    home = Path(run.store.uri) if run.store.private else scratch
-    folders = {name: home / run.folder(name) for name in step.gathers}
+    folders = {name: scratch / run.folder(name) for name in step.gathers}
     gathered: dict[str, dict[str, Path]] = {name: {} for name in step.gathers}
     for manifest in sources:
         prefix = run.folder(manifest.step, manifest.part)
-        folder = home / prefix
+        folder = scratch / prefix
         for record in () if run.store.private else manifest.outputs:  # only files that the manifest names
             if not fetch_recorded(run.store, prefix, record, scratch):
                 raise UserError(
@@ -210,11 +236,12 @@ def _stage_in(
 def _stage_out(run: Run, manifest: Manifest, out: Path) -> None:
     """Withdraw the old result, store the new files, and last the manifest that makes them a result."""
     prefix = run.folder(manifest.step, manifest.part)
-    run.store.delete(f"{prefix}/{MANIFEST}")
-    # Files of an earlier result that stay belong to none, as no manifest names them.
-    stale = set(run.store.sizes(prefix, recheck=False)) - {f"{prefix}/{record.path}" for record in manifest.outputs}
-    for key in stale:
-        run.store.delete(key)
-    for record in manifest.outputs:
-        run.store.upload(out / record.path, f"{prefix}/{record.path}")
+    if not run.store.private:  # where the files are in their place
+        run.store.delete(f"{prefix}/{MANIFEST}")
+        # Files of an earlier result that stay belong to none, as no manifest names them.
+        stale = set(run.store.sizes(prefix, recheck=False)) - {f"{prefix}/{record.path}" for record in manifest.outputs}
+        for key in stale:
+            run.store.delete(key)
+        for record in manifest.outputs:
+            run.store.upload(out / record.path, f"{prefix}/{record.path}")
     run.store.write(f"{prefix}/{MANIFEST}", manifest.model_dump_json(indent=2).encode())

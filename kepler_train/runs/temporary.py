@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,15 +42,22 @@ class _GivenStep(Step):
 
 @dataclass(frozen=True)
 class _TitledRun(Run):
-    """A run that is known by a title, as its folder means nothing to anybody."""
+    """A run that is known by a title, as its folder means nothing to anybody. Each of its steps is done once."""
 
     log: ClassVar[str] = "the lines above"
 
     title: str = ""
+    _manifests: dict[tuple[str, str], Manifest] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         return self.title
+
+    def manifest(self, step: str, part: str = "") -> Manifest | None:
+        """Return the manifest of a finished step, which is read once: every model needs the same ones."""
+        if (step, part) not in self._manifests and (manifest := super().manifest(step, part)):
+            self._manifests[step, part] = manifest
+        return self._manifests.get((step, part))
 
 
 class TemporaryRun:
@@ -76,7 +83,7 @@ class TemporaryRun:
     def give(self, step: str, write: Write) -> None:
         """Let `write` make the result of a step, whole, as its first part."""
         known = STEPS[step]
-        given = _GivenStep(**{field.name: getattr(known, field.name) for field in fields(Step)}, write=write)
+        given = _GivenStep(**{entry.name: getattr(known, entry.name) for entry in fields(Step)}, write=write)
         run_step(given, STEPS, self._run, self.spec, known.parts(self.spec)[0], quiet=True)
 
     def give_plan(self, schedule: Schedule, *keep: Write) -> None:

@@ -48,10 +48,11 @@ def test_every_step_leaves_a_manifest_that_names_what_it_read(measured: Path, tm
     assert "`kepler_query`" in (run.folder("export") / "lab/README.md").read_text()
 
 
-def test_samples_are_neither_copied_nor_read_for_their_hash_again(
+def test_samples_are_neither_copied_nor_read_for_their_hash(
     measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "sha256_of", None)  # it would be called to verify
+    monkeypatch.setattr("kepler_train.workspace.manifest.sha256_of", None)  # and this to record
     monkeypatch.setattr("os.fsync", None)
     run = begun(measured, tmp_path)
     for file in (measured / "kepler_query").iterdir():
@@ -103,6 +104,17 @@ def test_what_the_user_must_change_ends_the_run(
     monkeypatch.setattr("kepler_train.train.step.train_one", refuse)
     with pytest.raises(UserError, match="Change this"):
         run.train()
+
+
+def test_a_step_that_fails_leaves_no_files(tmp_path: Path) -> None:
+    def fail(out: Path) -> None:
+        (out / "half").touch()
+        raise DataError("It cannot serve.")
+
+    run = TemporaryRun(tmp_path, Lab.asked())
+    with pytest.raises(DataError, match="It cannot serve"):
+        run.give("plan", fail)
+    assert not run.folder("plan").exists()
 
 
 def test_a_node_that_is_named_and_not_there_is_refused(measured: Path, tmp_path: Path) -> None:
