@@ -53,9 +53,9 @@ class _TitledRun(Run):
     def name(self) -> str:
         return self.title
 
-    def manifest(self, step: str, part: str = "") -> Manifest | None:
+    def manifest(self, step: str, part: str = "", recheck: bool = True) -> Manifest | None:
         """Return the manifest of a finished step, which is read once: every model needs the same ones."""
-        if (step, part) not in self._manifests and (manifest := super().manifest(step, part)):
+        if (step, part) not in self._manifests and (manifest := super().manifest(step, part, recheck)):
             self._manifests[step, part] = manifest
         return self._manifests.get((step, part))
 
