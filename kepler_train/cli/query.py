@@ -70,6 +70,11 @@ def query(
     options = given(context)
     if bool(benchmark_window) + any(options[name] for name in ("start", "end", "window_seconds")) != 1:
         raise UserError("Name the window in one way: --start-time and --end-time, --interval, or --input BENCHMARK.")
+    if all(options[name] for name in ("start", "end", "window_seconds")):
+        raise UserError(
+            f"--start-time and --end-time name the window, and --interval {options['window_seconds']:g} says how long"
+            " it is once more: leave one of the three out."
+        )
     if to_estimate and options["vm_train"]:
         raise UserError("--vm-train is to learn from energy, --to-estimate does without: choose one.")
     if not (step == 0 or 0.001 <= step <= 86400):

@@ -97,6 +97,19 @@ def test_one_or_several_nodes_are_taken_and_all_by_default(server: str, query: R
         assert {dict(labels)["instance"] for by in found.values() for labels in by} == nodes
 
 
+def test_an_interval_beside_both_times_is_refused(server: str, query: Run, tmp_path: Path) -> None:
+    times = ["--start-time", "2026-11-14T00:00:00Z", "--end-time", "2026-11-14T00:30:00Z"]
+    assert query(server, *times, "--interval", "3600") == (
+        2,
+        [],
+        [
+            "error: --start-time and --end-time name the window, and --interval 3600 says how long it is once more:"
+            " leave one of the three out."
+        ],
+    )
+    assert not (tmp_path / "kepler_query").exists()
+
+
 @pytest.mark.parametrize("form", ["parquet", "json"])
 def test_csv_has_a_file_per_metric_and_a_row_per_sample(
     form: str, server: str, store: SampleStore, query: Run, tmp_path: Path
