@@ -89,7 +89,7 @@ def rows_for(metadata: ModelMetadata, data: str, options: Mapping[str, Any]) -> 
     from kepler_train.estimate.estimates import rows_of_frame, rows_of_query
 
     phases, machine_id = o.schedule_of(options["schedule"]), options["machine_id"]
-    frame = frame_file(data)
+    frame = frame_file(data, or_query=True)
     if frame is not None:
         return rows_of_frame(frame, metadata, machine_id, phases, o.spec_of({"nodes": options.get("nodes", "")}).nodes)
     names = ("nodes", "thirdparty_metrics", "metric_prefix")

@@ -12,6 +12,8 @@ from kepler_train.cli.results import is_like
 from kepler_train.errors import UserError
 from kepler_train.scratch import ScratchFolder
 
+_FRAMES = (".parquet", ".csv")
+
 
 def data_path(name: str) -> Path:
     """Return the path of a file or folder of data; a relative name is below DATAPATH."""
@@ -40,10 +42,22 @@ def table_path(name: str) -> Path:
     return data_path(name) if Path(name).suffix in (".csv", ".parquet") else named(name, ".parquet")
 
 
-def frame_file(name: str) -> Path | None:
-    """Return the file of a frame, whose suffix may be left out; None where no such file exists."""
-    places = [data_path(name), data_path(f"{name}.parquet"), data_path(f"{name}.csv")]
-    return next((place for place in places if place.is_file() and place.suffix in (".csv", ".parquet")), None)
+def frame_file(name: str, *, or_query: bool = False) -> Path | None:
+    """Return the file of a frame, whose suffix may be left out; None where no such file exists.
+
+    Refuse a name without a suffix that stands for several frames or, with `or_query`, for a frame and a query.
+    """
+    whole = data_path(name)
+    if whole.is_file() and whole.suffix in _FRAMES:
+        return whole
+    frames = [file for suffix in _FRAMES if (file := data_path(f"{name}{suffix}")).is_file()]
+    meant = list(map(str, frames))
+    if or_query:
+        meant += [f"{whole}/"] if any(whole.glob("*.parquet")) else []
+        meant += [f"{whole}.json"] if data_path(f"{name}.json").is_file() else []
+    if frames and len(meant) > 1:
+        raise UserError(f"{name} may be {' or '.join(meant)}: write the one you mean.")
+    return frames[0] if frames else None
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def _plot_rows(data: str, place: Path, options: Mapping[str, Any]) -> None:
     from kepler_train.runs.tables import extracted, node_rows
 
     phases = o.schedule_of(options["schedule"])
-    if frame := frame_file(data):
+    if frame := frame_file(data, or_query=True):
         source = o.source_in_frame(options["energy_sources"])
         spec = o.spec_of(options, energy_sources=source, output_types=["AbsPower"])
         rows = read_user_frame(frame, spec.energy_sources[0], spec.machine_id)

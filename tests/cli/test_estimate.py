@@ -355,3 +355,19 @@ def test_pictures_of_frames_and_queries(target: str, data: str, typed: KeplerTra
     code, _, errors = typed(f"plot --target-data {target} -i {data} --model {MODEL} -p base -o {target}")
     assert (code, errors) == (0, [])
     assert Path(f"{target}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_name_of_a_frame_and_of_a_query_is_refused(
+    typed: Callable[[str], tuple[int, list[str], list[str]]], trained: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "two").symlink_to(trained / "kepler_query")
+    (tmp_path / "two.csv").symlink_to(trained / "frame.csv")
+    for command in (f"estimate -m {MODEL} -i two", "plot -i two -o two.png"):
+        code, _, errors = typed(command)
+        assert (code, errors) == (2, ["error: two may be two.csv or two/: write the one you mean."])
+    for name in ("two/", "two.csv"):
+        assert typed(f"estimate -m {MODEL} -i {name} -o {name[:3]}-rows.csv")[0] == 0
+    (tmp_path / "two.parquet").touch()
+    assert typed("train-from-data -i two -p other")[2] == [
+        "error: two may be two.parquet or two.csv: write the one you mean."
+    ]
