@@ -51,8 +51,6 @@ def choose(
         misfit = _misfit(profiles, nodes, node_type, machines, power_columns(node), needed)
         if not misfit:
             return Choice("profile", _describe(profiles), profiles)
-        if requested == "profile":
-            raise UserError(f"The stored profile cannot be used: {misfit}; {_MAKE_ONE}, or choose another isolator.")
         reason = f"the stored profile cannot be used: {misfit}"
     if scheduled:
         parts = (f"{profile.seconds:g} s on {name}" for name, profile in scheduled.items())

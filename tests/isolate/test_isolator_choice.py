@@ -86,15 +86,24 @@ def test_what_is_asked_for_is_used(stored: BackgroundProfile, tmp_path: Path) ->
         ({"usage": {"bpf_cpu_time_ms": 5.0}}, "it knows no usage of bpf_page_cache_hit"),
     ],
 )
-def test_a_profile_that_does_not_fit_is_refused_and_auto_does_without_it(
+def test_a_profile_that_does_not_fit_is_not_used(
     change: dict[str, object], why: str, stored: BackgroundProfile, tmp_path: Path
 ) -> None:
     other = stored.model_copy(update=change)
     found = chosen("auto", tmp_path, other, idle=0)
     assert found.isolator == "min"
     assert found.why.startswith(f"the stored profile cannot be used: {why}, and no schedule has")
-    with pytest.raises(UserError, match=f"^The stored profile cannot be used: {why}; make one"):
-        chosen("profile", tmp_path, other, idle=8)
+    with pytest.raises(
+        UserError, match=f"nothing to remove: the stored profile cannot be used: {why}, and no schedule"
+    ):
+        chosen("profile", tmp_path, other, idle=0)
+    for isolator in ("auto", "profile"):  # the run's own idle time will do
+        scheduled = chosen(isolator, tmp_path, other, idle=8)
+        assert scheduled.isolator == "profile"
+        assert scheduled.why == (
+            f"the stored profile cannot be used: {why}, but the schedule has idle phases of 120 s on a"
+        )
+        assert scheduled.profiles["a"].power == stored.power
 
 
 def test_what_is_not_known_of_a_machine_is_no_difference(stored: BackgroundProfile, tmp_path: Path) -> None:
