@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kepler_train.catalog import catalog
 from kepler_train.errors import DataError, UserError
 from kepler_train.query.prometheus import Prometheus
-from kepler_train.samples.metrics import RequiredMetrics, required_metrics
+from kepler_train.samples.metrics import required_metrics
 from kepler_train.spec import RunSpec
 
 
 def find_dialect(spec: RunSpec, server: Prometheus, *, metered: bool = True) -> str:
     """Return the dialect of the spec; for `auto`, the one whose energy counters the server has in the window.
 
-    Unless the machines must be `metered`, features will do. Those of other exporters are the same in any dialect.
+    Of several, the one that also has features of the spec. Unless the machines must be `metered`, features will do.
+    Those of other exporters are the same in any dialect.
     """
     if spec.dialect != "auto":
         return spec.dialect
     start, end = (moment.timestamp() for moment in spec.window)
     required = {name: required_metrics(spec, name) for name in catalog().dialects}
 
-    def is_spoken(metrics: RequiredMetrics) -> bool:
-        tried = metrics.energy if metered else [*metrics.energy, *metrics.of_kepler]
-        return any(server.series(metric, start, end) for metric in tried)
+    def has_any(metrics: Iterable[str]) -> bool:
+        return any(server.series(metric, start, end) for metric in metrics)
 
-    dialects = [name for name, metrics in required.items() if is_spoken(metrics)]
+    dialects = [
+        name
+        for name, metrics in required.items()
+        if has_any(metrics.energy if metered else [*metrics.energy, *metrics.of_kepler])
+    ]
+    if len(dialects) > 1:
+        dialects = [name for name in dialects if has_any(required[name].of_kepler)] or dialects
     if not dialects and not metered:
         return max(required, key=lambda name: len(required[name].features))
     if not dialects:

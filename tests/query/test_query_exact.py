@@ -100,7 +100,16 @@ def test_every_sample_of_current_kepler_comes_out_once(
 @pytest.mark.integration
 def test_two_dialects_in_one_prometheus_are_a_question_to_the_user(real: str, spec: MakeSpec, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="dialect = legacy or current"):
-        query_samples(spec(real, energy_sources="rapl-sysfs"), tmp_path)
+        query_samples(spec(real, energy_sources="rapl-sysfs", feature_groups="BPFOnly,CPUTime"), tmp_path)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("group", "dialect"), [("BPFOnly", "legacy"), ("CPUTime", "current")])
+def test_of_two_dialects_the_one_with_the_features_is_taken(
+    group: str, dialect: str, real: str, spec: MakeSpec, tmp_path: Path
+) -> None:
+    asked = spec(real, energy_sources="rapl-sysfs", feature_groups=group)
+    assert query_samples(asked, tmp_path)["dialect"] == dialect
 
 
 @pytest.mark.integration
