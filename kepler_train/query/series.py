@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from kepler_train.catalog import catalog
 from kepler_train.errors import DataError
 from kepler_train.events import warn
 from kepler_train.query.chunks import SHORTEST_CHUNK, MetricDownload
 from kepler_train.query.prometheus import Prometheus
 from kepler_train.query.server_errors import TooMuchAtOnce, TooSlow
 from kepler_train.samples.labels import METRIC_NAME, Labels
-from kepler_train.samples.metrics import RequiredMetrics
+from kepler_train.samples.metrics import RequiredMetrics, is_measured_by
 from kepler_train.samples.nodes import Nodes
 from kepler_train.samples.parquet import label_table, schema, writer
 
@@ -44,6 +45,8 @@ class SeriesSearch:
             if self.metered
             else required.every_node(listed.__getitem__, others=True)
         )
+        if self.metered:
+            self._check_sources(listed)
         absent = [node for node in self.requested_nodes if node not in nodes.names]
         if nodes.names and absent:
             warn(f"query: Prometheus has no {self._essential[1]} of {', '.join(absent)} in the window.")
@@ -69,6 +72,29 @@ class SeriesSearch:
             raise DataError(
                 f"Prometheus at {self.server.url} has no {kind}{nodes} in the window: {', '.join(essential)}."
             )
+
+    def _check_sources(self, energy: Mapping[str, list[Labels]]) -> None:
+        """Refuse energy that is of none of the requested sources; warn of those without energy where some were chosen.
+
+        All of them are what is asked for when nobody chose: few machines have more than one.
+        """
+        dialect = catalog().dialect(self.required.dialect)
+        requested = dict.fromkeys(meter.source for meter in self.required.meters)
+        measured = {
+            source
+            for source, component, metric in self.required.meters
+            if any(is_measured_by(labels, source, component, dialect) for labels in energy[metric])
+        }
+        absent = [source for source in requested if source not in measured]
+        if not absent or not any(energy.values()) or set(requested) >= set(catalog().energy_sources):
+            return
+        label = dialect.energy.source_label or ""
+        others = sorted({labels[label] for series in energy.values() for labels in series if label in labels})
+        sentence = f"Prometheus at {self.server.url} has no energy of {', '.join(absent)} in the window"
+        if not measured:
+            only = f", only of {', '.join(others)}" if others else ""
+            raise DataError(f"{sentence}{only}: choose another source, or check the exporter.")
+        warn(f"query: {sentence}.")
 
     def write_names(self, nodes: Nodes, downloaded: set[str], out: Path) -> None:
         """Write the labels that name containers and pods: of each list of metrics, those of the first with series."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from kepler_train.catalog import Dialect, catalog
 from kepler_train.catalog.model import Kind
 from kepler_train.errors import DataError
 from kepler_train.samples.duplicates import distinct
-from kepler_train.samples.metrics import energy_metric, vm_label_of
+from kepler_train.samples.metrics import energy_metric, is_measured_by, vm_label_of
 from kepler_train.samples.nodes import own_node
 from kepler_train.samples.parquet import Series, read_series
 from kepler_train.spec import RunSpec
@@ -62,7 +62,7 @@ def meters_of(samples: Path, spec: RunSpec, dialect: Dialect) -> dict[str, list[
                 label = vm_label_of(spec, dialect) or dialect.node_label
                 series_by_node[metric] = _by_node(read_series(samples, metric), label)
             for node, series in series_by_node[metric].items():
-                measuring = [single for single in series if _measures(single.labels, source, component, dialect)]
+                measuring = [single for single in series if is_measured_by(single.labels, source, component, dialect)]
                 places = {(node, metric, repr(sorted(single.labels.items()))) for single in measuring}
                 if measuring and not places <= taken:
                     taken |= places
@@ -80,20 +80,6 @@ def _by_node(series: list[Series], label: str) -> dict[str, list[Series]]:
     for single in series:
         nodes.setdefault(own_node(single.labels, label), []).append(single)
     return nodes
-
-
-def _measures(labels: Mapping[str, str], source: str, component: str, dialect: Dialect) -> bool:
-    """Return whether a series of the component's metric is of this source, and of the component's zone.
-
-    A VM that has ended is shown once more, with its last values; that series is left out.
-    """
-    names = dialect.energy
-    if labels.get("state", "running") != "running":
-        return False
-    if names.zone_label and component in names.zones and labels.get(names.zone_label) != component:
-        return False
-    meter = labels.get(names.source_label or "", source)
-    return catalog().served_source(meter) == catalog().served_source(source)
 
 
 def _meter(source: str, component: str, metric: str, counter: bool, measuring: list[Series], dialect: Dialect) -> Meter:

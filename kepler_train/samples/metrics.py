@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kepler_train.catalog import Dialect, catalog
 from kepler_train.samples.labels import Labels
@@ -11,6 +12,14 @@ from kepler_train.samples.nodes import Nodes
 from kepler_train.spec import RunSpec
 
 _OWN_PREFIX = "kepler_"
+
+
+class EnergyMetric(NamedTuple):
+    """The metric that has the energy of a component, as a source measures it."""
+
+    source: str
+    component: str
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class RequiredMetrics:
     foreign: frozenset[str]
     names: tuple[tuple[str, ...], ...] = ()
     vm_label: str = ""
+    meters: tuple[EnergyMetric, ...] = ()
 
     def nodes(self, energy: Iterable[Labels]) -> Nodes:
         """Return the machines that energy is of."""
@@ -60,12 +70,13 @@ class RequiredMetrics:
 def required_metrics(spec: RunSpec, name: str) -> RequiredMetrics:
     """Return the metrics for all feature groups and energy sources of the spec at once."""
     dialect = catalog().dialect(name)
-    energy = {
-        metric
+    meters = tuple(
+        EnergyMetric(source, component, metric)
         for source in spec.energy_sources
         for component in catalog().source(source).components
         if (metric := energy_metric(spec, dialect, component))
-    }
+    )
+    energy = {meter.metric for meter in meters}
     features = {
         metric
         for group in spec.feature_groups
@@ -77,7 +88,7 @@ def required_metrics(spec: RunSpec, name: str) -> RequiredMetrics:
     lists = (dialect.names.container, dialect.names.pod) if dialect.names else ()
     names = tuple(tuple(prefixed(metric, spec) for metric in metrics) for metrics in lists)
     return RequiredMetrics(
-        name, dialect.node_label, sorted(energy), sorted(features), foreign, names, vm_label_of(spec, dialect)
+        name, dialect.node_label, sorted(energy), sorted(features), foreign, names, vm_label_of(spec, dialect), meters
     )
 
 
@@ -85,6 +96,20 @@ def energy_metric(spec: RunSpec, dialect: Dialect, component: str) -> str | None
     """Return the metric of the energy of a component: of the node or, in VM training, of virtual machines."""
     name = dialect.energy.vm_metric_of(component) if spec.vm_train else dialect.energy.metric_of(component)
     return prefixed(name, spec) if name else None
+
+
+def is_measured_by(labels: Labels, source: str, component: str, dialect: Dialect) -> bool:
+    """Return whether a series of the component's metric is of this source, and of the component's zone.
+
+    A VM that has ended is shown once more, with its last values; that series is left out.
+    """
+    names = dialect.energy
+    if labels.get("state", "running") != "running":
+        return False
+    if names.zone_label and component in names.zones and labels.get(names.zone_label) != component:
+        return False
+    meter = labels.get(names.source_label or "", source)
+    return catalog().served_source(meter) == catalog().served_source(source)
 
 
 def vm_label_of(spec: RunSpec, dialect: Dialect) -> str:

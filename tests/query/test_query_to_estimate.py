@@ -46,6 +46,18 @@ def test_features_come_out_in_the_dialect_that_they_are_of(
     assert collected(tmp_path) == held(store, FEATURES[dialect, group], BEGIN, END)
 
 
+def test_energy_of_another_source_is_not_that_of_the_requested_one(
+    two_nodes: list[NodeRun], spec: MakeSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with prometheus_server(store_of(exported(two_nodes, "legacy", ["acpi"], frozenset(), 3))) as server:
+        with pytest.raises(DataError) as refused:
+            query_samples(spec(server.url, BEGIN, END, energy_sources="hmc"), tmp_path / "hmc")
+        query_samples(spec(server.url, BEGIN, END, energy_sources="acpi,hmc"), tmp_path / "both")
+    lacks = f"Prometheus at {server.url} has no energy of hmc in the window"
+    assert str(refused.value) == f"{lacks}, only of acpi: choose another source, or check the exporter."
+    assert f"warning: query: {lacks}." in capsys.readouterr().out.splitlines()
+
+
 def test_nodes_with_a_meter_and_without_come_out_together_or_by_name(
     two_nodes: list[NodeRun], spec: MakeSpec, tmp_path: Path
 ) -> None:
