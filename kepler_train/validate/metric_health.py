@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,11 +87,3 @@ class MetricTally:
             moved=self.moved,
             clock_steps=clock_steps(self._longest, interval),
         )
-
-
-def metric_health(series: Iterable[Series], window: Window, *, counter: bool, exporter_pod: bool) -> MetricHealth:
-    """Return the health of one metric on one node, from all its series."""
-    tally = MetricTally(counter=counter, exporter_pod=exporter_pod)
-    for single in series:
-        tally.add(single)
-    return tally.health(window)

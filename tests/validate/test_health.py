@@ -14,7 +14,7 @@ from kepler_train.samples.meters import Meter
 from kepler_train.samples.parquet import Series
 from kepler_train.samples.schedule import Phase, Schedule
 from kepler_train.validate.clock import clock_steps, steps_by_energy
-from kepler_train.validate.metric_health import MetricHealth, metric_health
+from kepler_train.validate.metric_health import MetricHealth, MetricTally
 from kepler_train.validate.node_health import node_health
 from kepler_train.validate.phases import phase_samples
 from kepler_train.validate.refresh import refresh_of
@@ -24,8 +24,11 @@ GRID = T0 + 15.0 * np.arange(200)
 
 
 def health(*many: Series, counter: bool = True) -> MetricHealth:
+    tally = MetricTally(counter=counter, exporter_pod=True)
+    for one in many:
+        tally.add(one)
     times = np.concatenate([one.times for one in many])
-    return metric_health(many, (times.min(), times.max()), counter=counter, exporter_pod=True)
+    return tally.health((times.min(), times.max()))
 
 
 # ---- scrapes and gaps
