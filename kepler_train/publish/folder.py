@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from kepler_train.errors import UserError
 from kepler_train.publish.existing import missing_files, refuse_missing
 from kepler_train.publish.readers import let_readers_in
 from kepler_train.publish.version import window_end_of
+from kepler_train.spec import NAME_PATTERN
 from kepler_train.workspace.folder import FolderStore
 
 LATEST = "latest"
@@ -49,8 +51,7 @@ class FolderTarget:
 
     def latest(self, pipeline: str) -> str:
         """Return the version that the link names."""
-        link = self._store.root / pipeline / LATEST
-        return link.readlink().name if link.is_symlink() else ""
+        return self._version_of(self._store.root / pipeline / LATEST)
 
     def point_latest(self, pipeline: str, version: str) -> str:
         """Replace the link in one step, one publisher at a time."""
@@ -58,13 +59,22 @@ class FolderTarget:
         link, fresh = home / LATEST, home / f".{LATEST}"
         with _writing(home), (home / f".{LATEST}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
-            current = link.readlink().name if link.is_symlink() else ""
+            current = self._version_of(link)
             if window_end_of(current) > window_end_of(version):
                 return current
             if current != version:
                 fresh.unlink(missing_ok=True)  # left by a publisher that was killed here
                 fresh.symlink_to(version)
                 fresh.replace(link)
+        return version
+
+    def _version_of(self, link: Path) -> str:
+        """Return the version that a link names; empty without a link."""
+        if not link.is_symlink():
+            return ""
+        version = link.readlink().name
+        if not re.fullmatch(NAME_PATTERN, version):  # it becomes a part of paths
+            raise UserError(f"{link} does not name a version: remove it and publish again.")
         return version
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from kepler_train.addresses import SECRETS_OF_FILES, secret_in, without_secrets
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.scratch import ScratchFolder
-from kepler_train.workspace.keys import below
+from kepler_train.workspace.keys import below, check_small, usable_names
 from kepler_train.workspace.s3_doubts import believing, doubt
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
@@ -86,6 +86,7 @@ class S3Store:
             if error.response["Error"]["Code"] not in _MISSING:
                 raise
             return None, {"IfNoneMatch": "*"}
+        check_small(f"{self.uri}/{key}", answer["ContentLength"])
         return answer["Body"].read(), {"IfMatch": answer["ETag"]}
 
     def upload(self, file: Path, key: str) -> None:
@@ -114,8 +115,8 @@ class S3Store:
         from botocore.exceptions import ClientError
 
         target = below(folder, key)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with self._explained():
+        with self._explained(), usable_names(self.uri, key):
+            target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._client.download_file(self.bucket, self._key(key), str(target))
             except ClientError as error:
