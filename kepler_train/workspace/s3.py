@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kepler_train.addresses import SECRETS_OF_FILES, secret_in, without_secrets
+from kepler_train.addresses import without_secrets
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.scratch import ScratchFolder
 from kepler_train.workspace.keys import below, check_small, usable_names
 from kepler_train.workspace.s3_doubts import believing, doubt
+from kepler_train.workspace.s3_endpoint import check_endpoint, keep_to_endpoint
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
@@ -38,13 +39,14 @@ class S3Store:
         # A server that does not answer is noticed within half a minute: then it is Airflow's turn to wait.
         retries = {"total_max_attempts": 4, "mode": "standard"}
         for variable in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
-            _check_endpoint(os.environ.get(variable, ""), variable)
+            check_endpoint(os.environ.get(variable, ""), variable)
         with self._explained():
             self._client: Any = boto3.client(
                 "s3",
                 config=Config(retries=retries, connect_timeout=5, read_timeout=30, s3={"addressing_style": "path"}),
             )
-        _check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
+        check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
+        keep_to_endpoint(self._client, self.uri)
         doubt(self._client, self.uri)
 
     def read(self, key: str, recheck: bool = True) -> bytes | None:
@@ -181,16 +183,15 @@ class S3Store:
                 return UserError(f"{self.uri} refused the request: {message}.")
         elif isinstance(
             error,
-            ValueError | boto.ParamValidationError | boto.ProfileNotFound | boto.ConfigParseError | boto.ConfigNotFound,
+            ValueError
+            | boto.ParamValidationError
+            | boto.EndpointProviderError  # a name that boto3 makes a host of, and cannot
+            | boto.ProfileNotFound
+            | boto.ConfigParseError
+            | boto.ConfigNotFound,
         ):
             return UserError(f"{self.uri} cannot be used: {message}.")
         return TryAgain(f"{self.uri} did not answer: {message}.")
-
-
-def _check_endpoint(address: str, setting: str) -> None:
-    """Refuse an address of the S3 server that has a secret in it, as messages and logs would show it."""
-    if secret := secret_in(address):
-        raise UserError(f"The address of the S3 server ({setting}) has {secret} in it: set {SECRETS_OF_FILES} instead.")
 
 
 def _without_secrets(message: str) -> str:
