@@ -14,7 +14,7 @@ from pathlib import Path
 from kepler_train.errors import UserError
 from kepler_train.hashing import sha256_of
 from kepler_train.scratch import ScratchFolder
-from kepler_train.workspace.keys import below, check_small
+from kepler_train.workspace.keys import below, read_small
 
 _SCRATCH = ".scratch"
 
@@ -30,9 +30,7 @@ class FolderStore:
     def read(self, key: str, recheck: bool = True) -> bytes | None:  # noqa: ARG002 - folders are believed at once
         """Return the content of a small file, or None when it does not exist."""
         try:
-            with (self.root / key).open("rb") as file:
-                check_small(self.root / key, os.fstat(file.fileno()).st_size)
-                return file.read()
+            return read_small(self.root / key)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

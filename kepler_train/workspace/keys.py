@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,25 @@ def check_small(where: object, size: int) -> None:
     """Refuse to hold a file in memory that is larger (bytes) than any that is read in one piece."""
     if size > MOST_BYTES:
         raise UserError(f"{where} has {size:,} bytes and was not made by kepler-train: remove it.")
+
+
+def read_small(path: Path) -> bytes:
+    """Return the content of a file that is held in memory; refuse a larger one, and what only looks like a file.
+
+    A run's parameters may name a device or a pipe, of which there is no end, or no beginning.
+    """
+    with open(path, "rb", opener=_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise UserError(f"{path} is a device or a pipe, not a file.")
+        check_small(path, status.st_size)
+        content = file.read(MOST_BYTES + 1)
+    check_small(path, len(content))  # files of the kernel do not tell their size
+    return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @contextmanager

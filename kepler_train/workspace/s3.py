@@ -15,7 +15,7 @@ from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.scratch import ScratchFolder
 from kepler_train.workspace.keys import below, check_small, usable_names
 from kepler_train.workspace.s3_doubts import believing, doubt
-from kepler_train.workspace.s3_endpoint import check_endpoint, keep_to_endpoint
+from kepler_train.workspace.s3_endpoint import check_endpoint, check_server, keep_to_endpoint
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
@@ -48,6 +48,13 @@ class S3Store:
         check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
         keep_to_endpoint(self._client, self.uri)
         doubt(self._client, self.uri)
+
+    def check_server(self) -> None:
+        """Refuse a bucket that is not at the installation's server, and an environment without keys."""
+        with self._explained():
+            # It is where a request would be sent; nothing is.
+            url = self._client.generate_presigned_url("get_object", {"Bucket": self.bucket, "Key": self._key("x")})
+        check_server(self._client, url, self.uri)
 
     def read(self, key: str, recheck: bool = True) -> bytes | None:
         """Return the content of a small object, or None when it does not exist; `recheck` asks again before that."""

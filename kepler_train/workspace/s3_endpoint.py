@@ -24,18 +24,18 @@ def check_endpoint(address: str, setting: str) -> None:
 
 def keep_to_endpoint(client: Any, uri: str) -> None:
     """Let a client of boto3 send requests to its own server only; without one of its own, to those of AWS."""
-    own = urlsplit(client.meta.endpoint_url)
+    client.meta.events.register("before-send.s3", lambda request, **_: check_server(client, request.url, uri))
 
-    def check(request: Any, **_: Any) -> None:
-        asked = urlsplit(request.url)
-        same = (asked.scheme, asked.netloc) == (own.scheme, own.netloc)
-        if not same and not (asked.scheme == "https" and _of_aws(own.hostname) and _of_aws(asked.hostname)):
-            raise UserError(
-                f"{uri} is not at the S3 server of this installation, {own.scheme}://{own.netloc}, but at"
-                f" {asked.netloc}, which does not get its keys: name a bucket of that server."
-            )
 
-    client.meta.events.register("before-send.s3", check)
+def check_server(client: Any, url: str, uri: str) -> None:
+    """Refuse a request of a client for `uri` that would be sent to another server than its own."""
+    own, asked = urlsplit(client.meta.endpoint_url), urlsplit(url)
+    same = (asked.scheme, asked.netloc) == (own.scheme, own.netloc)
+    if not same and not (asked.scheme == "https" and _of_aws(own.hostname) and _of_aws(asked.hostname)):
+        raise UserError(
+            f"{uri} is not at the S3 server of this installation, {own.scheme}://{own.netloc}, but at {asked.netloc},"
+            " which does not get its keys: name a bucket of that server."
+        )
 
 
 def _of_aws(host: str | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from pathlib import Path
@@ -14,6 +15,7 @@ from kepler_train.model_key import Family
 from kepler_train.publish import fetch
 from kepler_train.publish.fetch import fetch_models
 from kepler_train.publish.target import open_target
+from kepler_train.samples.schedule import read_schedule
 from kepler_train.strict_json import MOST_BYTES
 from kepler_train.workspace import open_store
 
@@ -51,6 +53,22 @@ def test_a_file_that_is_larger_than_any_of_ours_is_not_read_into_memory(tmp_path
         file.truncate(1 << 40)  # takes no place on the disk
     with pytest.raises(UserError, match=r"README\.md has 1,099,511,627,776 bytes and was not made by kepler-train"):
         open_store(str(tmp_path)).read("README.md")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link to a device"])
+def test_what_only_looks_like_a_file_is_refused_at_once(tmp_path: Path, kind: str):
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "schedule.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind != "device":
+        path.symlink_to("/dev/zero")
+    with pytest.raises(UserError, match=rf"^{path} is a device or a pipe, not a file\.$"):
+        read_schedule(str(path))
+
+
+def test_a_file_that_does_not_tell_its_size_is_read(tmp_path: Path):
+    (tmp_path / "stat").symlink_to("/proc/self/status")
+    assert (open_store(str(tmp_path)).read("stat") or b"").startswith(b"Name:")
 
 
 def test_links_that_lead_nowhere_are_no_files(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,19 @@ def test_a_bucket_whose_name_is_a_host_gets_no_request(
     with pytest.raises(UserError, match=words):
         ask(store, tmp_path)
     assert proxy.requests == []
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_run_that_would_publish_elsewhere_ends_in_its_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kepler_train: Callable[..., tuple[int, list[str], list[str]]]
+):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:1")
+    spec = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T02:00:00Z", "publish_to": f"s3://{OUTPOST}/models"}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    code, _, errors = kepler_train("run-step", "plan", "--workspace", "ws", "--run", "lab/1", "--spec", "spec.json")
+    assert code == 2
+    assert len(errors) == 1
+    assert f"error: s3://{OUTPOST}/models is not at the S3 server of this installation, http://localhost:1" in errors[0]
 
 
 @pytest.mark.usefixtures("keys")
