@@ -13,11 +13,11 @@ from urllib.parse import unquote, urlsplit
 # Letters of both cases are written out, as ignoring the case lets in letters that only look like them.
 SERVER_PATTERN = r"^[Hh][Tt][Tt][Pp][Ss]?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#@\\]*)?$"
 """The address of a server, as http://host:9090/path, also for readers of JSON schemas."""
-STORE_PATTERN = r"^([Ss]3://[A-Za-z0-9._-]+(/[^?#@\\]*)?|[Ff][Ii][Ll][Ee]:[^?#@]*|[^:/]+(/.*)?|/([^/].*)?)?$"
+STORE_PATTERN = r"^([Ss]3://[A-Za-z0-9][A-Za-z0-9._-]*(/[^?#@\\]*)?|[Ff][Ii][Ll][Ee]:[^?#@]*|[^:/]+(/.*)?|/([^/].*)?)?$"
 """The address of files: s3://bucket/prefix, file:///path, or a path whose first part has no colon."""
 
 _SERVER = re.compile(SERVER_PATTERN)
-_S3 = re.compile(r"s3://(?P<bucket>[A-Za-z0-9._-]{1,255})(?:/(?P<prefix>[^?#@\\]*))?", re.ASCII | re.IGNORECASE)
+_S3 = re.compile(r"[Ss]3://(?P<bucket>[A-Za-z0-9][A-Za-z0-9._-]{0,254})(?:/(?P<prefix>[^?#@\\]*))?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 SECRETS_OF_SERVERS = "PROMETHEUS_TOKEN_FILE, or PROMETHEUS_USERNAME and PROMETHEUS_PASSWORD"
@@ -91,7 +91,7 @@ def files_at(address: str) -> tuple[str, str] | str:
     if not rest.strip("/"):
         raise _refusal(address, "names no bucket: write s3://bucket/prefix")
     found = _S3.fullmatch(address)
-    if found is None:
+    if found is None or {".", ".."} & set((found["prefix"] or "").split("/")):  # who sends such a path may cut it
         raise _refusal(address, "is not of the form s3://bucket/prefix")
     return found["bucket"], (found["prefix"] or "").strip("/")
 

@@ -55,6 +55,12 @@ class ScratchFolder:
         self.cleanup()
 
 
+def sweep_temporary_folder() -> None:
+    """Remove what killed commands left in the temporary folder, also where this one needs no scratch folder."""
+    with suppress(OSError):  # who needs the folder will say what is wrong with it
+        _sweep(Path(tempfile.gettempdir()))
+
+
 def unnamed_file() -> BinaryIO:
     """Open a file in the temporary folder; it has no name there, and so ends with its process."""
     return cast("BinaryIO", tempfile.TemporaryFile())

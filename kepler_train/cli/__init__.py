@@ -13,6 +13,7 @@ from kepler_train.addresses import without_secrets
 from kepler_train.cli.app import app
 from kepler_train.errors import KeplerTrainError, room_for, usable_files
 from kepler_train.events import fail
+from kepler_train.scratch import sweep_temporary_folder
 
 
 def main() -> None:
@@ -45,6 +46,7 @@ class _WithoutSecrets(io.TextIOBase):
 def _run() -> None:
     try:
         with usable_files(), room_for("what the command writes, also to the folder of temporary files (TMPDIR)"):
+            sweep_temporary_folder()
             app()
     except KeplerTrainError as error:
         fail(str(error), exit_code=error.exit_code)

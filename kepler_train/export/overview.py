@@ -82,8 +82,8 @@ class Overview:
 def read_overview(read: Callable[[str], bytes | None], name: str, home: str) -> Overview | None:
     """Return the overview of the pipeline below `home`, whose files `read` finds; None where one cannot be made."""
     try:
-        metadata = PipelineMetadata.model_validate_json(read(f"{home}/{METADATA}") or b"")
-        arguments = TrainArguments.model_validate_json(read(f"{home}/{ARGUMENTS}") or b"")
+        metadata = PipelineMetadata.model_validate(strict_json.parse(read(f"{home}/{METADATA}") or b""))
+        arguments = TrainArguments.model_validate(strict_json.parse(read(f"{home}/{ARGUMENTS}") or b""))
         best = [
             model
             for source in map(folder_name, arguments.energy_sources)

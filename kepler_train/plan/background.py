@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from kepler_train.errors import UserError
+from kepler_train.errors import KeplerTrainError, UserError
 from kepler_train.isolate.background import MODELS, PROFILE
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import PROFILES, parse_profile, profile_name
@@ -42,7 +44,8 @@ def keep_models(spec: RunSpec, models: str, folder: Path) -> None:
                 fetched = fetch_models(models, spec.abs_pipeline, Family(source, "AbsPower", group), scratch)
                 if fetched is None:
                     raise UserError(f"{where} does not exist: train it first, or choose another isolator.")
-                judged = {model: read_metadata(model) for model in fetched}
+                with _named_as_in(models, scratch):
+                    judged = {model: read_metadata(model) for model in fetched}
                 of_type = {model: data for model, data in judged.items() if data.node_type == spec.node_type}
                 if not of_type:
                     of = f" of node type {spec.node_type}" if judged else ""
@@ -51,8 +54,18 @@ def keep_models(spec: RunSpec, models: str, folder: Path) -> None:
                         " isolator."
                     )
                 best = min(of_type, key=lambda model: (_error(of_type[model]), model.name))
+                with _named_as_in(models, scratch):
+                    load_model(best)
                 shutil.copytree(best, folder / group / source / best.name)
-            load_model(folder / group / source / best.name)
+
+
+@contextmanager
+def _named_as_in(models: str, scratch: Path) -> Iterator[None]:
+    """Let a refusal name the model at its address, not the copy of it."""
+    try:
+        yield
+    except KeplerTrainError as error:
+        raise type(error)(str(error).replace(str(scratch), models.rstrip("/"))) from None
 
 
 def _error(metadata: ModelMetadata) -> float:

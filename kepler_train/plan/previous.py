@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from kepler_train.errors import KeplerTrainError, UserError
+from kepler_train import strict_json
+from kepler_train.errors import KeplerTrainError
 from kepler_train.events import warn
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
 from kepler_train.export.published_table import read_table
 from kepler_train.model_key import Family, error_table, model_name
+from kepler_train.publish.fetch import fetch_model
 from kepler_train.publish.target import open_target
 from kepler_train.publish.version import window_end_of
 from kepler_train.scratch import ScratchFolder
 from kepler_train.spec import RunSpec
 from kepler_train.train.previous import BEST
-from kepler_train.workspace import FileStore, fetch_listed, open_store
+from kepler_train.workspace import FileStore, open_store
 
 
 def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
@@ -40,7 +42,8 @@ def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
 def _trained_until(models: str, home: str) -> str:
     """Return the end of the window that a pipeline was trained on, as in a version's name; empty without a pipeline."""
     try:
-        arguments = TrainArguments.model_validate_json(open_store(models).read(f"{home}/{ARGUMENTS}") or "{}")
+        content = open_store(models).read(f"{home}/{ARGUMENTS}")
+        arguments = TrainArguments.model_validate(strict_json.parse(content or "{}"))
     except ValueError:
         return ""
     return _stamp(arguments.end) if arguments.end else ""
@@ -54,13 +57,8 @@ def _copy(spec: RunSpec, models: str, home: str, folder: Path) -> None:
     store = open_store(models)
     sizes = store.sizes(home)
     for model in _wanted(spec, store, home):
-        files = [key for key in sorted(sizes) if key.startswith(f"{home}/{model}/")]
-        if not files:
-            raise UserError(f"{store.uri}/{home} lists {model} and does not have it.")
         with ScratchFolder() as scratch:
-            for key in files:
-                fetch_listed(store, key, sizes[key], scratch)
-            shutil.copytree(scratch / home / model, folder / BEST / model)
+            shutil.copytree(fetch_model(store, sizes, f"{home}/{model}", scratch), folder / BEST / model)
 
 
 def _wanted(spec: RunSpec, store: FileStore, home: str) -> Iterator[str]:

@@ -11,7 +11,8 @@ from kepler_train.samples.schedule import SCHEDULE, read_schedule
 from kepler_train.spec import RunSpec
 from kepler_train.stress.loads import parse_load
 from kepler_train.train.trainer import check_trainer
-from kepler_train.workspace import Figures, Inputs
+from kepler_train.workspace import Figures, Inputs, open_store
+from kepler_train.workspace.s3 import S3Store
 
 _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -36,6 +37,9 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     credentials_for(spec.prometheus)  # a server that may not have them is refused now, not after the stress
     store = inputs.run.store
     models = spec.publish_to or f"{store.uri}/models"
+    place = open_store(models)
+    if isinstance(place, S3Store):
+        place.check_server()  # the same, for the keys of S3
     if spec.stress:
         _check_stress(spec)
         keep_known(spec, store, models, out)

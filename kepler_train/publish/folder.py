@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from kepler_train.publish.existing import missing_files, refuse_missing
 from kepler_train.publish.readers import let_readers_in
 from kepler_train.publish.sums import SIGNATURE
 from kepler_train.publish.target import Choose
+from kepler_train.spec import NAME_PATTERN
 from kepler_train.workspace.folder import FolderStore
 from kepler_train.workspace.keys import below
 
@@ -57,8 +59,7 @@ class FolderTarget:
 
     def latest(self, pipeline: str) -> str:
         """Return the version that the link names."""
-        link = self.store.root / pipeline / LATEST
-        return link.readlink().name if link.is_symlink() else ""
+        return self._version_of(self.store.root / pipeline / LATEST)
 
     def move_latest(self, pipeline: str, choose: Choose, pinned: bool = False) -> str:  # noqa: ARG002 - the lock holds
         """Replace the link in one step, one at a time."""
@@ -66,7 +67,7 @@ class FolderTarget:
         link, fresh = home / LATEST, home / f".{LATEST}"
         with _writing(home), (home / f".{LATEST}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
-            current = link.readlink().name if link.is_symlink() else ""
+            current = self._version_of(link)
             chosen = choose(current)
             if chosen is None or chosen == current:
                 return current
@@ -80,6 +81,15 @@ class FolderTarget:
         place = below(self.store.root, f"{pipeline}/{version}")
         with self.store.scratch() as scratch, _writing(place.parent), suppress(FileNotFoundError):
             place.rename(scratch / version)
+
+    def _version_of(self, link: Path) -> str:
+        """Return the version that a link names; empty without a link."""
+        if not link.is_symlink():
+            return ""
+        version = link.readlink().name
+        if not re.fullmatch(NAME_PATTERN, version):  # it becomes a part of paths
+            raise UserError(f"{link} does not name a version: remove it and publish again.")
+        return version
 
 
 @contextmanager

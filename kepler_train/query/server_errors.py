@@ -86,12 +86,28 @@ def _moved(url: str, answer: requests.Response) -> UserError:
     scheme, host = target.scheme or request.scheme, target.netloc.rpartition("@")[2] or request.netloc
     base, api, _ = target.path.partition("/api/v1/")
     place = _brief(f"{scheme}://{host}{base}")
+    own_base = request.path.partition("/api/v1/")[0]
+    if api and _same_place((scheme, host, base), (request.scheme, request.netloc.rpartition("@")[2], own_base)):
+        return UserError(
+            f"Prometheus at {url} sends requests on to itself, in a loop ({answer.status_code} to"
+            f" {shown(target.path)}): check the proxy before it, and the address."
+        )
     if api:
         return UserError(f"Prometheus at {url} has moved to {place}: give that address.")
     return UserError(
         f"{url} sends requests on to {place}, which is not Prometheus' API: if that is a login,"
         " set PROMETHEUS_TOKEN_FILE, or PROMETHEUS_USERNAME and PROMETHEUS_PASSWORD."
     )
+
+
+def _same_place(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
+    """Return whether scheme, host and path lead to one server, written in whichever way."""
+
+    def plain(scheme: str, host: str, path: str) -> tuple[str, str, str]:
+        port = {"http": ":80", "https": ":443"}.get(scheme.lower(), "")
+        return scheme.lower(), host.lower().removesuffix(port), path.rstrip("/")
+
+    return plain(*one) == plain(*other)
 
 
 def _busy(text: str, retry_after: str) -> Busy:

@@ -50,10 +50,13 @@ def parse_load(text: str) -> Load:
     for key, value in zip(keys, values, strict=True):
         if key == "none":
             continue
-        if not re.fullmatch(_OPTION, key) or not value:
+        if not re.fullmatch(_OPTION, key) or not value or value.startswith("-"):
             raise UserError(f"The load {text!r} gives {key!r} the value {value!r}: write an option of stress-ng.")
         if key in _OURS:
             raise UserError(f"The load {text!r} sets {key}, which is the schedule's: use {_OURS[key]}.")
+        # Options of stress-ng itself write files and read jobs, and getopt knows them by their first letters too.
+        if not key.startswith(f"{name}-"):
+            raise UserError(f"The load {text!r} sets {key}, which is no option of {name}: those begin with {name}-.")
         arguments += [f"--{key}"] if value == "none" else [f"--{key}", value]
     if name == IDLE:
         return IDLE_LOAD

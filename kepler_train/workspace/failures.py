@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from kepler_train import strict_json
 from kepler_train.addresses import without_secrets
 from kepler_train.errors import KeplerTrainError
 from kepler_train.events import warn
@@ -43,8 +44,8 @@ def failure_reasons(run: Run, step: str, parts: Iterable[str], spec: RunSpec) ->
     for part in parts:
         content = run.store.read(f"{run.folder(step, part)}/{FAILURE}", recheck=False)  # a reason more or less
         try:
-            failure = _Failure.model_validate_json(content or "")
-        except ValidationError:
+            failure = _Failure.model_validate(strict_json.parse(content or b""))
+        except ValueError:  # also of pydantic
             continue
         if failure.spec_digest == spec.digest():
             reasons[part] = failure.reason

@@ -14,7 +14,7 @@ from pathlib import Path
 from kepler_train.errors import UserError
 from kepler_train.hashing import sha256_of
 from kepler_train.scratch import ScratchFolder
-from kepler_train.workspace.keys import below
+from kepler_train.workspace.keys import below, read_small
 
 _SCRATCH = ".scratch"
 
@@ -30,7 +30,7 @@ class FolderStore:
     def read(self, key: str, recheck: bool = True) -> bytes | None:  # noqa: ARG002 - folders are believed at once
         """Return the content of a small file, or None when it does not exist."""
         try:
-            return (self.root / key).read_bytes()
+            return read_small(self.root / key)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -105,7 +105,7 @@ class FolderStore:
         for folder, _, names in os.walk(self.root / prefix):
             for name in names:
                 path = Path(folder, name)
-                with suppress(FileNotFoundError):  # removed by another process while we look
+                with suppress(OSError):  # removed by another process while we look, or a link to itself
                     sizes[path.relative_to(self.root).as_posix()] = path.stat().st_size
         return sizes
 

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kepler_train.addresses import SECRETS_OF_FILES, secret_in, without_secrets
+from kepler_train.addresses import without_secrets
 from kepler_train.errors import KeplerTrainError, TryAgain, UserError
 from kepler_train.scratch import ScratchFolder
-from kepler_train.workspace.keys import below
+from kepler_train.workspace.keys import below, check_small, usable_names
 from kepler_train.workspace.s3_doubts import believing, doubt
+from kepler_train.workspace.s3_endpoint import check_endpoint, check_server, keep_to_endpoint
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
@@ -39,14 +40,22 @@ class S3Store:
         # A server that does not answer is noticed within half a minute: then it is Airflow's turn to wait.
         retries = {"total_max_attempts": 4, "mode": "standard"}
         for variable in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
-            _check_endpoint(os.environ.get(variable, ""), variable)
+            check_endpoint(os.environ.get(variable, ""), variable)
         with self._explained():
             self._client: Any = boto3.client(
                 "s3",
                 config=Config(retries=retries, connect_timeout=5, read_timeout=30, s3={"addressing_style": "path"}),
             )
-        _check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
+        check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
+        keep_to_endpoint(self._client, self.uri)
         doubt(self._client, self.uri)
+
+    def check_server(self) -> None:
+        """Refuse a bucket that is not at the installation's server, and an environment without keys."""
+        with self._explained():
+            # It is where a request would be sent; nothing is.
+            url = self._client.generate_presigned_url("get_object", {"Bucket": self.bucket, "Key": self._key("x")})
+        check_server(self._client, url, self.uri)
 
     def read(self, key: str, recheck: bool = True) -> bytes | None:
         """Return the content of a small object, or None when it does not exist; `recheck` asks again before that."""
@@ -87,6 +96,7 @@ class S3Store:
             if error.response["Error"]["Code"] not in _MISSING:
                 raise
             return None, {"IfNoneMatch": "*"}
+        check_small(f"{self.uri}/{key}", answer["ContentLength"])
         return answer["Body"].read(), {"IfMatch": answer["ETag"]}
 
     def upload(self, file: Path, key: str) -> None:
@@ -115,8 +125,8 @@ class S3Store:
         from botocore.exceptions import ClientError
 
         target = below(folder, key)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with self._explained():
+        with self._explained(), usable_names(self.uri, key):
+            target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._client.download_file(self.bucket, self._key(key), str(target))
             except ClientError as error:
@@ -201,16 +211,15 @@ class S3Store:
                 return UserError(f"{self.uri} refused the request: {message}.")
         elif isinstance(
             error,
-            ValueError | boto.ParamValidationError | boto.ProfileNotFound | boto.ConfigParseError | boto.ConfigNotFound,
+            ValueError
+            | boto.ParamValidationError
+            | boto.EndpointProviderError  # a name that boto3 makes a host of, and cannot
+            | boto.ProfileNotFound
+            | boto.ConfigParseError
+            | boto.ConfigNotFound,
         ):
             return UserError(f"{self.uri} cannot be used: {message}.")
         return TryAgain(f"{self.uri} did not answer: {message}.")
-
-
-def _check_endpoint(address: str, setting: str) -> None:
-    """Refuse an address of the S3 server that has a secret in it, as messages and logs would show it."""
-    if secret := secret_in(address):
-        raise UserError(f"The address of the S3 server ({setting}) has {secret} in it: set {SECRETS_OF_FILES} instead.")
 
 
 def _without_secrets(message: str) -> str:

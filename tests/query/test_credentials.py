@@ -294,13 +294,22 @@ def test_a_server_that_repeats_the_secret_does_not_make_us_repeat_it(
     [
         ("https://metrics.example/prom/api/v1/query?x=1", "has moved to https://metrics.example/prom: give that"),
         ("/elsewhere/api/v1/query", "has moved to {url}/elsewhere: give that address"),
+        ("/api/v1/query", "at {url} sends requests on to itself, in a loop (308 to '/api/v1/query'): check the proxy"),
+        ("{url}/api/v1/query/?again", "sends requests on to itself, in a loop (308 to '/api/v1/query/')"),
+        ("//me:pw@{host}/api/v1/query", "sends requests on to itself, in a loop"),
+        ("https://{host}/api/v1/query", "has moved to https://{host}: give that address"),
         ("https://me:pw@login.example/sign-in?to=x", "sends requests on to https://login.example/sign-in, which is"),
     ],
 )
 def test_a_redirect_names_the_new_address_and_is_not_followed(location: str, words: str) -> None:
-    with scripted(lambda _: Reply(b"", 308, {"Location": location})) as server, pytest.raises(UserError) as moved:
-        Prometheus(server.url).instant("a", 0)
-    assert words.format(url=server.url) in str(moved.value)
+    def redirect(_: object) -> Reply:
+        return Reply(b"", 308, {"Location": location.format(url=server.url, host=host)})
+
+    with scripted(redirect) as server:
+        host = server.url.removeprefix("http://")
+        with pytest.raises(UserError) as moved:
+            Prometheus(server.url).instant("a", 0)
+    assert words.format(url=server.url, host=host) in str(moved.value)
     assert "pw" not in str(moved.value)
     assert len(server.requests) == 1
 

@@ -110,6 +110,20 @@ def test_what_the_schedule_decides_cannot_be_set_by_a_load():
         parse_load("cpu;timeout;5h")
 
 
+@pytest.mark.parametrize(
+    "option", ["log-file;/tmp/x", "job;/tmp/x", "yam;/tmp/x", "l;/tmp/x", "vm-keep;1"]
+)
+def test_a_load_has_its_own_options_only_as_those_of_the_program_write_files(option: str) -> None:
+    key = option.partition(";")[0]
+    with pytest.raises(UserError, match=rf"sets {key}, which is no option of cpu: those begin with cpu-"):
+        parse_load(f"cpu;{option}")
+
+
+def test_a_value_is_no_further_option() -> None:
+    with pytest.raises(UserError, match="gives 'vm-keep' the value '--log-file=/tmp/x'"):
+        parse_load("vm;vm-keep;--log-file=/tmp/x")
+
+
 @given(st.lists(st.text(alphabet=string.printable, min_size=1).filter(lambda text: "\0" not in text), min_size=1))
 def test_the_words_of_a_command_arrive_as_they_are(words: list[str]):
     assert parse_command(f"name={shlex.join(words)}").arguments == tuple(words)

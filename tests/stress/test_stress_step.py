@@ -221,7 +221,7 @@ def test_a_stopped_step_ends_its_load_and_leaves_no_result(stressed: Lab) -> Non
 
 @pytest.mark.integration
 def test_a_step_in_which_no_load_could_run_fails(stressed: Lab) -> None:
-    asked = {**STRESS, "stress_args": "nosuchload\nnor-this;key;1", "idle_collect_interval": 0}
+    asked = {**STRESS, "stress_args": "nosuchload\nnor-this;nor-this-ops;1", "idle_collect_interval": 0}
     stressed.do("plan", "lab/none", **asked)
     words = stressed.do("stress", "lab/none", code=3)
     assert words.count("is left out: There is no load of this stress-ng") == 2

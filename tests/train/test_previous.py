@@ -102,7 +102,7 @@ def test_models_that_cannot_be_fetched_stop_no_run(tmp_path: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("Missing_0", r"lists rapl-sysfs/AbsPower/BPFOnly/Missing_0 and does not have it"),
+        ("Missing_0", "/rapl-sysfs/AbsPower/BPFOnly/Missing_0 and does not have it"),
         ("../../../../outside_0", "is not a table of published models: '../../../../outside_0' is not the name"),
     ],
 )
