@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kepler_train.cli import options as o
-from kepler_train.cli.files import frame_file, model_path, query_samples, table_path, whole_file
+from kepler_train.cli.files import frame_file, model_path, query_samples, scratch, table_path, whole_file
 from kepler_train.cli.parameters import given, takes
 from kepler_train.columns import CONTAINER
 from kepler_train.errors import UserError
@@ -18,6 +19,8 @@ from kepler_train.events import say, warn
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kepler_train.estimate.estimable_rows import EstimableRows
+    from kepler_train.estimate.summary import ComponentFigures
     from kepler_train.models import PowerModel
     from kepler_train.models.metadata import ModelMetadata
 
@@ -43,25 +46,32 @@ def estimate(
     unlike any that the model was trained on. Where the data have measured power, the error is said.
     """
     from kepler_train.estimate.estimates import estimate_table, estimates
+    from kepler_train.estimate.summary import Summary
+    from kepler_train.extract.table_parts import TableInParts
     from kepler_train.extract.training_table import write_table
 
     place = table_path(output)
     learnt, metadata = model_of(model)
-    rows = rows_for(metadata, data, given(context))
-    found = estimates(learnt, metadata, rows)
     about = {"model": learnt.name, "output_type": metadata.output_type, "energy_source": metadata.energy_source}
-    with whole_file(place) as file:
-        write_table(estimate_table(found), file, about)
-    for component, own in found.groupby("component", sort=False):
-        say(f"  {component}: {own['predicted'].mean():.2f} W on average{_off(own)}")
-    warn_of_rows_trained_on(learnt, metadata, rows, found)
-    outside = int(found.groupby("component")["outside"].sum().max())
-    if outside:
+    summary = Summary(metadata)
+    with rows_for(metadata, data, given(context)) as rows, whole_file(place) as file:
+
+        def parts() -> Iterator[pd.DataFrame]:
+            for part in rows.parts():
+                estimated = estimates(learnt, metadata, part)
+                summary.add(part, estimated)
+                yield estimate_table(estimated, rows)
+
+        write_table(TableInParts(rows.labels, rows.count, rows.nodes, parts), file, about)
+    for component, figures in summary.components.items():
+        say(f"  {component}: {figures.mean:.2f} W on average{_off(figures, CONTAINER in rows.labels)}")
+    warn_of_rows_trained_on(learnt, metadata, summary.rows_trained_on, rows.count)
+    if summary.outside:
         warn(
-            f"{outside} of {len(rows)} rows are unlike any that {learnt.name} was trained on: their estimates are"
-            " guesses."
+            f"{summary.outside} of {rows.count} rows are unlike any that {learnt.name} was trained on: their estimates"
+            " are guesses."
         )
-    say(f"Wrote {place}: {len(rows):,} rows by {learnt.name}, trained on {metadata.feature_group}.")
+    say(f"Wrote {place}: {rows.count:,} rows by {learnt.name}, trained on {metadata.feature_group}.")
 
 
 def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
@@ -84,41 +94,36 @@ def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
     return model, metadata
 
 
-def rows_for(metadata: ModelMetadata, data: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of a frame, or of a query, as the model of these metadata needs them."""
+@contextmanager
+def rows_for(metadata: ModelMetadata, data: str, options: Mapping[str, Any]) -> Iterator[EstimableRows]:
+    """Yield the rows of a frame, or of a query, as the model of these metadata needs them."""
     from kepler_train.estimate.estimates import rows_of_frame, rows_of_query
 
     phases, machine_id = o.schedule_of(options["schedule"]), options["machine_id"]
     frame = frame_file(data, or_query=True)
     if frame is not None:
-        return rows_of_frame(frame, metadata, machine_id, phases, o.spec_of({"nodes": options.get("nodes", "")}).nodes)
+        yield rows_of_frame(frame, metadata, machine_id, phases, o.spec_of({"nodes": options.get("nodes", "")}).nodes)
+        return
     names = ("nodes", "thirdparty_metrics", "metric_prefix")
-    with query_samples(data) as samples:
-        return rows_of_query(samples, metadata, phases, {name: options[name] for name in names if options.get(name)})
+    chosen = {name: options[name] for name in names if options.get(name)}
+    with query_samples(data) as samples, scratch() as work:
+        yield rows_of_query(samples, metadata, phases, chosen, work)
 
 
-def warn_of_rows_trained_on(
-    model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame, found: pd.DataFrame
-) -> None:
+def warn_of_rows_trained_on(model: PowerModel, metadata: ModelMetadata, known: int, rows: int) -> None:
     """Warn when measured power is no test of a model, because it was trained on that time."""
-    from kepler_train.estimate.estimates import rows_trained_on
-
-    known = rows_trained_on(metadata, rows) if found["measured"].notna().any() else 0
     if known:
         held_out = metadata.mae
         expected = f", which is {held_out:.2f} W (of a node, worst component, blocked)" if held_out is not None else ""
         warn(
-            f"{known} of {len(rows)} rows are of the time that {model.name} was trained on: its error there is not the"
+            f"{known} of {rows} rows are of the time that {model.name} was trained on: its error there is not the"
             f" error to expect elsewhere{expected}."
         )
 
 
-def _off(rows: pd.DataFrame) -> str:
+def _off(figures: ComponentFigures, of_containers: bool) -> str:
     """Return a phrase on how far estimates are from what was measured; empty where nothing was."""
-    known = rows[rows["measured"].notna()]
-    if known.empty:
+    if not figures.measured:
         return ""
-    off = (known["predicted"] - known["measured"]).abs().mean()
-    inside = known["measured"].between(known["low"], known["high"]).mean()
-    how = "attributed to it" if CONTAINER in rows.columns else "measured"  # no meter knows a container
-    return f"; {off:.2f} W off what was {how}, of which {100 * inside:.0f} % lies in the interval"
+    how = "attributed to it" if of_containers else "measured"  # no meter knows a container
+    return f"; {figures.off:.2f} W off what was {how}, of which {100 * figures.inside:.0f} % lies in the interval"

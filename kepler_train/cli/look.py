@@ -107,7 +107,7 @@ def _plot_errors(pipeline: str, place: Path) -> None:
 def _plot_estimates(target: Target, model: str, data: str, place: Path, options: Mapping[str, Any]) -> None:
     """Draw what one model predicts for rows: over time, against the load, or less what was measured."""
     from kepler_train.cli.estimate import model_of, rows_for, warn_of_rows_trained_on
-    from kepler_train.estimate.estimates import by_workload, estimates, loads_of, of_nodes
+    from kepler_train.estimate.estimates import by_workload, estimates, loads_of, of_nodes, rows_trained_on
     from kepler_train.export.pictures.estimate import draw_estimate
     from kepler_train.export.pictures.power_curve import draw_power_curve
     from kepler_train.export.pictures.residuals import draw_residuals
@@ -116,12 +116,14 @@ def _plot_estimates(target: Target, model: str, data: str, place: Path, options:
         raise UserError(f"Name the model to draw with --model: {target} shows what one model says.")
     learnt, metadata = model_of(model)
     taken = {name: options[name] for name in ("machine_id", "schedule", "metric_prefix")}
-    rows = rows_for(metadata, data, taken)
+    with rows_for(metadata, data, taken) as estimable:
+        rows = estimable.together()
     found = estimates(learnt, metadata, rows)
     title = f"{learnt.name}: {metadata.output_type} of {metadata.energy_source}, {metadata.feature_group}"
     if target is Target.RESIDUALS and found["measured"].isna().any():
         raise UserError(f"{data} has no measured power to compare with: choose --target-data estimate or curve.")
-    warn_of_rows_trained_on(learnt, metadata, rows, found)
+    known = rows_trained_on(metadata, rows) if found["measured"].notna().any() else 0
+    warn_of_rows_trained_on(learnt, metadata, known, len(rows))
     with whole_file(place) as file:
         if target is Target.ESTIMATE:
             draw_estimate(of_nodes(found), title, file)

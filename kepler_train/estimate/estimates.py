@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kepler_train.catalog import catalog
 from kepler_train.columns import CONTAINER, CONTAINER_ID, NODE, POWER, TIME, TIMESTAMP, WORKLOAD, power_columns
 from kepler_train.errors import DataError, UserError
 from kepler_train.estimate.estimable import estimable_nodes
+from kepler_train.estimate.estimable_rows import LABELS, EstimableRows
 from kepler_train.estimate.predict import Prediction, predict
 from kepler_train.estimate.sharing import sharing_features, window_numbers
 from kepler_train.events import warn
 from kepler_train.extract.frame_metadata import read_frame_metadata
 from kepler_train.extract.node_extraction import NodeExtraction
 from kepler_train.extract.row_times import workloads_or_blocks
-from kepler_train.extract.training_table import unix_seconds
 from kepler_train.extract.user_frame import read_user_frame, with_scheduled_workloads
 from kepler_train.extract.write_frames import decode_names, report_node
+from kepler_train.isolate.ordered_rows import OrderedRows
 from kepler_train.models import PowerModel
 from kepler_train.models.lags import without_lag
 from kepler_train.models.metadata import ModelMetadata, Training
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec, read_spec
 
-_LABELS = (TIME, NODE, CONTAINER, WORKLOAD)
 _BLOCKS = 5  # of time, where no workload is known
 
 
 def rows_of_frame(
     file: Path, metadata: ModelMetadata, machine: str, schedule: Schedule, nodes: list[str]
-) -> pd.DataFrame:
+) -> EstimableRows:
     """Return the rows of a frame, by today's names, with measured power where the frame has it.
 
     A schedule that has phases gives the workload of each row. Refuse a frame without rows of one of `nodes`.
@@ -51,7 +52,7 @@ def rows_of_frame(
     known_nodes = sorted(rows[NODE].unique())
     if missing := sorted(set(nodes) - set(known_nodes)):
         raise UserError(f"{file} has no rows of {', '.join(missing)}, only of {', '.join(known_nodes)}.")
-    return rows[rows[NODE].isin(nodes)].reset_index(drop=True) if nodes else rows
+    return EstimableRows.of(rows[rows[NODE].isin(nodes)].reset_index(drop=True) if nodes else rows)
 
 
 def _by_component(rows: pd.DataFrame) -> pd.DataFrame:
@@ -60,12 +61,13 @@ def _by_component(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_of_query(
-    samples: Path, metadata: ModelMetadata, schedule: Schedule, options: Mapping[str, Any]
-) -> pd.DataFrame:
+    samples: Path, metadata: ModelMetadata, schedule: Schedule, options: Mapping[str, Any], scratch: Path
+) -> EstimableRows:
     """Return the rows of a query, extracted for a model: of nodes for AbsPower, of containers for DynPower.
 
-    Rows of containers have no measured power, since the meter measures their node. Nodes without the data that the
-    model needs are left out, unless `options` name them.
+    Rows of containers have no measured power, since the meter measures their node; they may be more than memory has
+    room for, and are kept in files below `scratch`. Nodes without the data that the model needs are left out, unless
+    `options` name them.
     """
     needs = {without_lag(name) for name in metadata.features} | sharing_features(metadata)
     of_model = {
@@ -76,10 +78,16 @@ def rows_of_query(
     }
     spec: RunSpec = read_spec(of_model | dict(options), "The options")
     frames: list[pd.DataFrame] = []
+    files: list[Path] = []
     refused: list[DataError] = []
     for node, extraction in estimable_nodes(samples, spec, needs, schedule):
         try:
-            frames.append(_extracted_rows(extraction, spec))
+            if isinstance(extraction, DataError):
+                raise extraction
+            rows = _node_rows(extraction, spec)
+            if spec.output_types == ["DynPower"]:
+                files.append(_write_containers(extraction, scratch / f"containers-{len(files)}.parquet"))
+            frames.append(rows)
         except DataError as error:
             if node in spec.nodes:
                 raise
@@ -90,7 +98,10 @@ def rows_of_query(
         warn(f"{reason} It is left out.")
     if not frames:
         raise DataError(f"None of the {len(refused)} nodes of the query can be estimated: the lines above say why.")
-    return pd.concat(frames, ignore_index=True)
+    rows = pd.concat(frames, ignore_index=True)
+    if not files:
+        return EstimableRows.of(_by_component(rows))
+    return EstimableRows.ordered(OrderedRows(files, rows, scratch))
 
 
 def _third_party(features: Iterable[str]) -> list[str]:
@@ -99,16 +110,21 @@ def _third_party(features: Iterable[str]) -> list[str]:
     return sorted(name for name in features if name not in known and not catalog().of_node(name))
 
 
-def _extracted_rows(extraction: NodeExtraction | DataError, spec: RunSpec) -> pd.DataFrame:
-    """Return the rows of one node with measured power, or of its containers; raise the reason where it has none."""
-    if isinstance(extraction, DataError):
-        raise extraction
+def _node_rows(extraction: NodeExtraction, spec: RunSpec) -> pd.DataFrame:
+    """Return the rows of one node, with measured power where it has a meter."""
     node: pd.DataFrame = decode_names(extraction.node()).to_pandas()
     report_node(extraction, len(node), spec)
-    if spec.output_types == ["DynPower"]:
-        containers: pd.DataFrame = pa.concat_tables(map(decode_names, extraction.containers())).to_pandas()
-        return containers.merge(node[[TIME, NODE, WORKLOAD]], on=[TIME, NODE])
-    return _by_component(node)
+    return node
+
+
+def _write_containers(extraction: NodeExtraction, file: Path) -> Path:
+    """Write the rows of the containers of a node, some containers at a time, and return the file."""
+    tables = map(decode_names, extraction.containers())
+    first = next(tables)
+    with pq.ParquetWriter(file, first.schema, compression="zstd", use_dictionary=[NODE, CONTAINER]) as out:
+        for table in itertools.chain([first], tables):
+            out.write_table(table)
+    return file
 
 
 def estimates(model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame) -> pd.DataFrame:
@@ -119,7 +135,7 @@ def estimates(model: PowerModel, metadata: ModelMetadata, rows: pd.DataFrame) ->
     """
     if rows.empty:
         raise UserError("There are no rows to estimate: name a frame or a query that has some.")
-    labels = rows[[name for name in _LABELS if name in rows.columns]]
+    labels = rows[[name for name in LABELS if name in rows.columns]]
     parts = []
     for component, prediction in predict_rows(model, metadata, rows).items():
         measured = rows.get(f"{component}{POWER}")
@@ -142,18 +158,17 @@ def predict_rows(model: PowerModel, metadata: Training, rows: pd.DataFrame) -> d
     return predict(model, metadata, features, window_numbers(rows) if CONTAINER in rows.columns else None)
 
 
-def estimate_table(estimated: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per row: `<component>_power` with `_low` and `_high` (W), and `outside`."""
-    labels = [name for name in _LABELS if name in estimated.columns and (estimated[name] != "").any()]
+def estimate_table(estimated: pd.DataFrame, rows: EstimableRows) -> pd.DataFrame:
+    """Return a row per row of a part of `rows`: `<component>_power` with `_low` and `_high` (W), and `outside`."""
     by_component = {str(name): rows.reset_index(drop=True) for name, rows in estimated.groupby("component", sort=False)}
-    table = next(iter(by_component.values()))[labels]
-    for component, rows in by_component.items():
+    table = next(iter(by_component.values()))[rows.labels]
+    for component, own in by_component.items():
         power = f"{component}{POWER}"
         table = table.assign(
-            **{power: rows["predicted"], f"{power}_low": rows["low"], f"{power}_high": rows["high"]},
+            **{power: own["predicted"], f"{power}_low": own["low"], f"{power}_high": own["high"]},
         )
-    table["outside"] = np.logical_or.reduce([rows["outside"].to_numpy() for rows in by_component.values()])
-    table[TIME] = unix_seconds(table[TIME])
+    table["outside"] = np.logical_or.reduce([own["outside"].to_numpy() for own in by_component.values()])
+    table[TIME] = rows.unix_seconds(table[TIME])
     return table.rename(columns={TIME: TIMESTAMP, CONTAINER: CONTAINER_ID})
 
 

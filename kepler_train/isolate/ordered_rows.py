@@ -85,7 +85,7 @@ class OrderedRows:
 
     def table(self, features: list[str], source: str) -> TableInParts:
         """Return the rows with these features and the power of one source: their own, or else that of their node."""
-        shown = self._node[self._shown]
+        shown = self.windows
         power = [name for name in (*self._columns, *self._node.columns) if name.startswith(f"{source}/")]
         workload = [WORKLOAD] if (shown[WORKLOAD] != "").any() else []
         node = self._node.assign(**{TIME: unix_seconds(self._node[TIME], self._shown)})
@@ -98,8 +98,29 @@ class OrderedRows:
                 first += len(records)
 
         empty = as_named(self._frame(np.empty(0, self._record), node, columns, 0), source)
-        rows = sum(self._counts.values())
-        return TableInParts([str(name) for name in empty.columns], rows, shown[NODE].nunique(), parts)
+        return TableInParts([str(name) for name in empty.columns], self.count, shown[NODE].nunique(), parts)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns that rows of all files have, beside their labels."""
+        return self._columns
+
+    @property
+    def count(self) -> int:
+        """Return how many rows there are."""
+        return sum(self._counts.values())
+
+    @property
+    def windows(self) -> pd.DataFrame:
+        """Return the node rows of the windows in which a container has a row."""
+        return self._node[self._shown]
+
+    def parts(self, columns: list[str]) -> Iterator[pd.DataFrame]:
+        """Yield the rows of whole windows, some windows at a time; a column that rows lack is that of their node."""
+        first = 0
+        for records in self._sorted():
+            yield self._frame(records, self._node, columns, first)
+            first += len(records)
 
     @property
     def power(self) -> list[str]:
