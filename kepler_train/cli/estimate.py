@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from kepler_train.models.metadata import ModelMetadata
 
 Model = Annotated[
-    str, typer.Option("-m", "--model", help="The model: its folder or .zip, as it is or below MODEL_PATH.")
+    str,
+    typer.Option(
+        "-m", "--model", help="The model: its folder, .zip or .json of weights, as it is or below MODEL_PATH."
+    ),
 ]
 Data = Annotated[
     str, typer.Option("--data", "-i", "--input", help="A frame (.csv or .parquet) or a query, below DATAPATH.")
@@ -67,10 +70,13 @@ def estimate(
 def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
     """Return a model and its metadata, by the name of its folder or archive."""
     from kepler_train.models.artifact import read_model
+    from kepler_train.models.public import is_public_model, read_public_model
 
     place = next((path for path in (Path(name).expanduser(), model_path(name)) if path.exists()), None)
     if place is None:
         raise UserError(f"There is no model {name}, neither here nor below {model_path('')}: name its folder or .zip.")
+    if is_public_model(place):
+        return read_public_model(place)
     model, metadata = read_model(place)
     lacking = [name for name in ("output_type", "energy_source", "feature_group") if not getattr(metadata, name)]
     needed = {
@@ -119,6 +125,9 @@ def _off(rows: pd.DataFrame) -> str:
     if known.empty:
         return ""
     off = (known["predicted"] - known["measured"]).abs().mean()
-    inside = known["measured"].between(known["low"], known["high"]).mean()
     how = "attributed to it" if CONTAINER in rows.columns else "measured"  # no meter knows a container
-    return f"; {off:.2f} W off what was {how}, of which {100 * inside:.0f} % lies in the interval"
+    sentence = f"; {off:.2f} W off what was {how}"
+    if known["low"].isna().all():  # another tool's model
+        return sentence
+    inside = known["measured"].between(known["low"], known["high"]).mean()
+    return f"{sentence}, of which {100 * inside:.0f} % lies in the interval"
