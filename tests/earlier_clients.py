@@ -71,7 +71,8 @@ def _make(place: Path, python: Path) -> None:
     beside = Path(sys.prefix).parent / ".venv.tools" / "bin" / "uv"
     uv = shutil.which("uv") or (str(beside) if beside.exists() else "")
     if uv:
-        for version in ("3.10", "3.11", sys.executable):
+        beside_ours = Path(sys.base_prefix).parent.glob("3.10*/bin/python")  # as pyenv installs several
+        for version in ("3.10", *map(str, beside_ours), "3.11", sys.executable):
             if _succeeds([uv, "venv", "--quiet", "--no-python-downloads", "--python", version, str(place)]):
                 break
         install = [uv, "pip", "install", "--quiet", "--python", str(python)]

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from kepler_train.models.metadata import ModelMetadata
 
 Model = Annotated[
-    str, typer.Option("-m", "--model", help="The model: its folder or .zip, as it is or below MODEL_PATH.")
+    str,
+    typer.Option(
+        "-m", "--model", help="The model: its folder, .zip or .json of weights, as it is or below MODEL_PATH."
+    ),
 ]
 Data = Annotated[
     str, typer.Option("--data", "-i", "--input", help="A frame (.csv or .parquet) or a query, below DATAPATH.")
@@ -77,10 +80,13 @@ def estimate(
 def model_of(name: str) -> tuple[PowerModel, ModelMetadata]:
     """Return a model and its metadata, by the name of its folder or archive."""
     from kepler_train.models.artifact import read_model
+    from kepler_train.models.public import is_public_model, read_public_model
 
     place = next((path for path in (Path(name).expanduser(), model_path(name)) if path.exists()), None)
     if place is None:
         raise UserError(f"There is no model {name}, neither here nor below {model_path('')}: name its folder or .zip.")
+    if is_public_model(place):
+        return read_public_model(place)
     model, metadata = read_model(place)
     lacking = [name for name in ("output_type", "energy_source", "feature_group") if not getattr(metadata, name)]
     needed = {
@@ -126,4 +132,7 @@ def _off(figures: ComponentFigures, of_containers: bool) -> str:
     if not figures.measured:
         return ""
     how = "attributed to it" if of_containers else "measured"  # no meter knows a container
-    return f"; {figures.off:.2f} W off what was {how}, of which {100 * figures.inside:.0f} % lies in the interval"
+    sentence = f"; {figures.off:.2f} W off what was {how}"
+    if not figures.with_interval:  # another tool's model
+        return sentence
+    return f"{sentence}, of which {100 * figures.inside:.0f} % lies in the interval"

@@ -47,7 +47,7 @@ def predict(
             f"The model {model.name} looks at earlier windows: give {', '.join(absent)}, which are the features so many"
             " windows before."
         )
-    if unknown := sorted(model.components.keys() - metadata.interval.keys()):
+    if not metadata.origin and (unknown := sorted(model.components.keys() - metadata.interval.keys())):
         raise UserError(f"The model {model.name} has no interval of {', '.join(unknown)}: train it again.")
     columns = {name: model.numbers(features, name) for name in model.features}
     hulls = {component: Hull.read(content) for component, content in metadata.hull.items()}
@@ -57,7 +57,7 @@ def predict(
     outside |= {component: hull.outside(columns) for component, hull in hulls.items()}
     if window is None or metadata.output_type != "DynPower":  # AbsPower is of nodes, whatever a row is called
         return {
-            component: Prediction(watts, *apply_interval(metadata.interval[component], watts), outside[component])
+            component: Prediction(watts, *_ends(metadata, component, watts), outside[component])
             for component, watts in model.watts(columns).items()
         }
     columns |= {name: model.numbers(features, name) for name in sharing_features(metadata)}
@@ -68,10 +68,18 @@ def predict(
     for component, watts in model.watts(node).items():
         if component in hulls:  # the node does more than any did in training
             outside[component] = outside[component] | hulls[component].beyond(node)[window]
-        low, high = apply_interval(metadata.interval[component], watts)
+        low, high = _ends(metadata, component, watts)
         power, low, high = (containers.share(end, weights[component]) for end in (watts, low, high))
         predictions[component] = Prediction(power, low, high, outside[component])
     return predictions
+
+
+def _ends(metadata: Training, component: str, watts: Floats) -> tuple[Floats, Floats]:
+    """Return the ends of the interval (W); NaN where the model comes from a tool that knows none."""
+    if component in metadata.interval:
+        return apply_interval(metadata.interval[component], watts)
+    unknown = np.full(len(watts), np.nan)
+    return unknown, unknown
 
 
 def with_earlier_windows(model: PowerModel, windows: Sequence[Mapping[str, float]]) -> dict[str, float]:

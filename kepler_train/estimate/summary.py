@@ -19,6 +19,7 @@ class ComponentFigures:
     outside: int = 0
     measured: int = 0
     deviations: float = 0.0  # W
+    with_interval: int = 0
     in_interval: int = 0
 
     @property
@@ -34,7 +35,7 @@ class ComponentFigures:
     @property
     def inside(self) -> float:
         """Return the share of measured power that lies in the interval."""
-        return self.in_interval / self.measured
+        return self.in_interval / self.with_interval
 
     def add(self, estimated: pd.DataFrame) -> None:
         """Add the rows of a part."""
@@ -44,6 +45,7 @@ class ComponentFigures:
         known = estimated[estimated["measured"].notna()]
         self.measured += len(known)
         self.deviations += float((known["predicted"] - known["measured"]).abs().sum())
+        self.with_interval += int(known["low"].notna().sum())
         self.in_interval += int(known["measured"].between(known["low"], known["high"]).sum())
 
 

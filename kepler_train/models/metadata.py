@@ -125,6 +125,7 @@ class Training(Record):
     feature_group: str = ""
     machine_spec: dict[str, Any] = {}
     machine_id: str = ""
+    origin: str = ""  # another tool, whose models have neither interval nor hull
     continued: bool = False
     interval: dict[str, Interval] = {}
     hull: dict[str, dict[str, Any]] = {}

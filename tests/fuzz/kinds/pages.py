@@ -108,7 +108,7 @@ def mutate(case: Case, random: Random) -> Case:
 
 
 def call(case: Case, seeds: Path, work: Path) -> None:
-    """List the pipeline twice, keep its models for a run, and copy it into a database."""
+    """List the pipeline twice, keep its models for a run, and copy it into a database, also over a changed copy."""
     db = work / "db"
     shutil.copytree(seeds / "db", db)
     (db / _PLACES[case.form]).write_bytes(case.content)
@@ -131,6 +131,9 @@ def call(case: Case, seeds: Path, work: Path) -> None:
     _keep(db, work / "plan")
     with patch.dict("os.environ", MODEL_PATH=str(db)):
         command("export", "-p", "lab", "-o", str(work / "copy"))
+    shutil.copytree(db / "lab", work / "theirs/v0.7/lab")  # a database that others write to
+    with patch.dict("os.environ", MODEL_PATH=str(seeds / "db")):
+        command("export", "-p", "lab", "-o", str(work / "theirs"))
 
 
 class _Bucket(FolderStore):
