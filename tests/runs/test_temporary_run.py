@@ -8,7 +8,6 @@ import pytest
 from simulated import Lab, write_node
 
 from kepler_train.errors import DataError, UserError
-from kepler_train.runs import runner
 from kepler_train.runs.temporary import TemporaryRun
 from kepler_train.samples.schedule import Schedule, read_schedule
 from kepler_train.train import training_rows
@@ -51,7 +50,7 @@ def test_every_step_leaves_a_manifest_that_names_what_it_read(measured: Path, tm
 def test_samples_are_neither_copied_nor_read_for_their_hash(
     measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "sha256_of", None)  # it would be called to verify
+    monkeypatch.setattr("kepler_train.workspace.fetching.sha256_of", None)  # it would be called to verify
     monkeypatch.setattr("kepler_train.workspace.manifest.sha256_of", None)  # and this to record
     monkeypatch.setattr("os.fsync", None)
     run = begun(measured, tmp_path)
