@@ -453,6 +453,11 @@ def form_values(spec: RunSpec) -> dict[str, Any]:
     return spec.model_dump(mode="json") | left_out
 
 
+def set_values(spec: RunSpec) -> dict[str, Any]:
+    """Return the values that somebody has set, by the parameters' own names, to be read again."""
+    return {name: value for name, value in form_values(spec).items() if name in spec.model_fields_set}
+
+
 def form_schema() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of every parameter, by name, as Airflow's trigger form takes it."""
     properties: dict[str, dict[str, Any]] = RunSpec.model_json_schema(by_alias=False)["properties"]

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cache
 from typing import Any
 
 from airflow.sdk import Param
 
-from kepler_airflow.settings import settings
-from kepler_train.spec import form_schema, form_values, read_spec
+from kepler_airflow.dag_plans import DagPlan
+from kepler_train.spec import form_schema, form_values
 
 
-def run_params(**fixed: Any) -> dict[str, Param]:
-    """Return the parameters of a DAG: the spec's own defaults, then the installation's, then what this DAG fixes."""
-    # Read through the spec, so that a wrong default is a sentence in the import errors and not a failing run.
-    ours = read_spec(settings().defaults, "KEPLER_TRAIN_DEFAULTS").model_dump(mode="json", exclude_unset=True)
-    chosen = form_values(read_spec({**ours, **fixed}, "The defaults of the DAG"))
+def run_params(plan: DagPlan) -> dict[str, Param]:
+    """Return the parameters of a DAG with the values that its form starts with."""
+    values = form_values(plan.spec)
+    params = {}
+    for name, schema in _schemas().items():
+        if name in plan.needs:
+            schema = {**schema, "type": "array", "minItems": 1}
+        params[name] = Param(None if name in plan.needs else values[name], source="dag", **schema)
+    return params
+
+
+@cache
+def _schemas() -> dict[str, dict[str, Any]]:
     return {
-        name: Param(chosen[name], **{key: value for key, value in schema.items() if key != "default"})
-        for name, schema in form_schema().items()
+        name: {key: value for key, value in schema.items() if key != "default"}
+        for name, schema in copy.deepcopy(form_schema()).items()
     }
