@@ -46,6 +46,7 @@ def main() -> None:
                 **clean,
                 "AIRFLOW_HOME": home,
                 "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+                "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
                 "PYTHONPATH": str(ROOT / "plugins"),
                 "KEPLER_TRAIN_WORKSPACE": home,
                 "KEPLER_TRAIN_PAIRS": ",".join(pairs),

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, get_parsing_context, task
+from airflow.sdk import DAG, get_parsing_context, task
 from airflow.sdk.exceptions import AirflowFailException
 
 from kepler_airflow.dag_plans import DagPlan, UnusablePlan, dag_plans
-from kepler_airflow.params import run_params
+from kepler_airflow.params import run_parameters, run_params
 from kepler_airflow.retries import RETRIES
 from kepler_airflow.settings import settings
+from kepler_airflow.window_timetable import WindowTimetable
 
 
 def wanted_dags() -> Iterator[DagPlan]:
@@ -32,12 +33,13 @@ def training_dag(plan: DagPlan, doc_md: str | None) -> Iterator[DAG]:
         plan.dag_id,
         description=f"Power models for Kepler from {sources}, features {groups}",
         doc_md=doc_md,
-        schedule=CronDataIntervalTimetable(plan.schedule, timezone="UTC") if plan.schedule else None,
+        schedule=WindowTimetable(plan.schedule, timezone="UTC") if plan.schedule else None,
         start_date=datetime(2024, 1, 1, tzinfo=UTC),
         catchup=False,
         is_paused_upon_creation=True,
         max_active_runs=4,
         default_args=RETRIES,
+        user_defined_macros={"run_parameters": run_parameters},
         tags=["kepler", "train", *plan.spec.energy_sources, *plan.spec.feature_groups],
     ) as dag:
         yield dag

@@ -36,6 +36,7 @@ dags = {
         "catchup": dag.catchup,
         "doc": dag.doc_md,
         "values": dag.params.dump(),
+        "sections": {name: dag.params.get_param(name).schema.get("section") for name in dag.params},
         "bytes": len(json.dumps(DagSerialization.to_dict(dag))),
         "tags": sorted(dag.tags),
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kepler_train.presets import with_preset
 from kepler_train.spec import form_schema, read_spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,7 +99,7 @@ def test_local_steps_do_not_pay_for_the_kubernetes_client(local, pods):
 
 def test_a_night_and_a_backfill_have_a_real_window_and_nothing_starts_by_itself(local):
     dag = local["dags"][DAG]
-    assert dag["timetable"] == "CronDataIntervalTimetable"
+    assert dag["timetable"] == "WindowTimetable"
     assert dag["paused"] is True
     assert dag["catchup"] is False
 
@@ -134,8 +135,10 @@ def test_a_run_without_stress_goes_on_and_two_runs_do_not_stress_at_once(local, 
 
 def test_the_form_is_the_spec(local):
     dag = local["dags"][DAG]
-    assert set(dag["values"]) == set(form_schema())
-    assert read_spec(dag["values"]).energy_sources == ["rapl-sysfs"]
+    assert set(dag["values"]) == {"preset", *form_schema()}
+    assert read_spec(with_preset(dag["values"], dag["values"])).energy_sources == ["rapl-sysfs"]
+    shown = [name for name, section in dag["sections"].items() if section is None]
+    assert shown == ["preset", "nodes", "start", "end", "window_seconds", "stress"]  # the rest is folded
     assert dag["values"]["pipeline"] == DAG
 
 
