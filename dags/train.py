@@ -26,10 +26,10 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TriggerRule, chain
 
 from kepler_airflow.steps import models, nodes, step, step_in_parts, stress_when_asked
-from kepler_airflow.training_dag import training_dag, wanted_pairs
+from kepler_airflow.training_dag import training_dag, wanted_dags
 
-for source, group in wanted_pairs():
-    with training_dag(source, group, doc_md=__doc__):
+for planned in wanted_dags():
+    with training_dag(planned, doc_md=__doc__):
         plan = step("plan")
         query = step("query", trigger_rule=TriggerRule.NONE_FAILED)  # stress may be skipped
         # One failed node or trainer must not keep the others' models from being published …

@@ -121,6 +121,19 @@ _VOCABULARY: dict[str, tuple[str, Callable[[], Collection[str]]]] = {
 }
 
 
+_TIME = {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})$"}
+_LOAD = r"[a-z0-9-]+(;[a-z0-9-]+;[A-Za-z0-9.%-]+)*"
+# What a schema can say of values that validators below refuse: Airflow refuses those before there is a run.
+_REFUSED_AT_THE_TRIGGER: dict[str, JsonDict] = {
+    "start": dict(_TIME),
+    "end": dict(_TIME),
+    "window_seconds": {"maximum": LONGEST_WINDOW.total_seconds()},
+    "nodes": {"minLength": 1},
+    "stress_args": {"pattern": f"^{_LOAD}$"},
+    "thirdparty_metrics": {"pattern": METRIC_PATTERN},
+}
+
+
 def choices(name: str) -> Collection[str]:
     """Return the names that a parameter may have as its value; none where any value will do."""
     return _VOCABULARY[name][1]() if name in _VOCABULARY else ()
@@ -130,19 +143,20 @@ def choices(name: str) -> Collection[str]:
 _ADDRESSES = {"prometheus": SECRETS_OF_SERVERS, "schedule": SECRETS_OF_FILES, "publish_to": SECRETS_OF_FILES}
 
 
-def _refuse_secrets(data: dict[Any, Any]) -> None:
-    """Refuse what looks like a secret in any parameter, without a word of it."""
+def secret_problem(data: dict[Any, Any]) -> str:
+    """Return what looks like a secret in any parameter, without a word of it; empty where nothing does."""
     for name, value in data.items():
         if any(user_in(text) for text in _texts(name)):
-            raise ValueError("a parameter has an address with a user or a password for its name")
+            return "a parameter has an address with a user or a password for its name"
         for text in _texts(value):
             if name in _ADDRESSES and (secret := secret_in(text)):
-                raise ValueError(
+                return (
                     f"{name}: credentials do not belong into an address, and this one has {secret} in it: set"
                     f" {_ADDRESSES[name]} instead"
                 )
             if user_in(text):
-                raise ValueError(f"{name}: an address in it has a user or a password: leave that out")
+                return f"{name}: an address in it has a user or a password: leave that out"
+    return ""
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -335,7 +349,8 @@ class RunSpec(BaseModel):
     def _known_parameters(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        _refuse_secrets(data)  # before any other sentence could repeat one
+        if problem := secret_problem(data):  # before any other sentence could repeat it
+            raise ValueError(problem)
         data = {name: value for name, value in data.items() if value is not None}  # a field left empty in the form
         both = data.pop("TRAINERS", None)
         if both is not None:
@@ -413,7 +428,7 @@ class RunSpec(BaseModel):
     @classmethod
     def _load_key_value(cls, value: list[str]) -> list[str]:
         for load in value:
-            if not re.fullmatch(r"[a-z0-9-]+(;[a-z0-9-]+;[A-Za-z0-9.%-]+)*", load):
+            if not re.fullmatch(_LOAD, load):
                 raise ValueError(f"{_short(load)} is not of the form load;extra key;extra value")
         return value
 
@@ -442,9 +457,9 @@ class RunSpec(BaseModel):
         return self.start, self.end
 
     def digest(self) -> str:
-        """Return the SHA-256 of the spec; a window that the stress step makes is a result, and no part of it."""
-        made = {"start", "end"} if self.stress else None
-        return hashlib.sha256(self.model_dump_json(exclude=made).encode()).hexdigest()
+        """Return the SHA-256 of what decides about the models: not where they go, nor a window that stress makes."""
+        made = {"start", "end"} if self.stress else set()
+        return hashlib.sha256(self.model_dump_json(exclude={"publish_to", *made}).encode()).hexdigest()
 
 
 def read_spec(data: Any, where: str = "The run's parameters") -> RunSpec:
@@ -467,6 +482,11 @@ def form_values(spec: RunSpec) -> dict[str, Any]:
     return spec.model_dump(mode="json") | left_out
 
 
+def set_values(spec: RunSpec) -> dict[str, Any]:
+    """Return the values that somebody has set, by the parameters' own names, to be read again."""
+    return {name: value for name, value in form_values(spec).items() if name in spec.model_fields_set}
+
+
 def form_schema() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of every parameter, by name, as Airflow's trigger form takes it."""
     properties: dict[str, dict[str, Any]] = RunSpec.model_json_schema(by_alias=False)["properties"]
@@ -475,6 +495,9 @@ def form_schema() -> dict[str, dict[str, Any]]:
             properties[name]["items"] = {"type": "string", "enum": list(choices())}
         else:
             properties[name]["enum"] = list(choices())
+    for name, refinement in _REFUSED_AT_THE_TRIGGER.items():
+        schema = properties[name]
+        schema.get("items", schema).update(refinement)
     for schema in properties.values():
         del schema["options"]  # of the command line
         if "anyOf" in schema:  # an optional value: one schema of two types

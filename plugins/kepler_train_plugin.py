@@ -1,4 +1,7 @@
-"""What Airflow itself is given: a guard for the API server of the embedded stack, which alone names its hosts."""
+"""What Airflow itself is given: when DAGs run, and guards in front of its API server.
+
+One keeps secrets out of requests for runs; the other is for the embedded stack, which alone names its hosts.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,19 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from kepler_airflow.window_timetable import WindowTimetable
+
 _HOSTS = os.environ.get("KEPLER_TRAIN_ALLOWED_HOSTS", "")
 
 
 def _middlewares() -> list[dict[str, Any]]:
-    if not _HOSTS:
-        return []
     from kepler_airflow.guard import Guard
+    from kepler_airflow.secret_guard import SecretGuard
 
-    return [{"name": "guard", "middleware": Guard, "kwargs": {"hosts": _HOSTS.split(",")}}]
+    secrets = {"name": "secrets", "middleware": SecretGuard, "kwargs": {}}
+    if not _HOSTS:
+        return [secrets]
+    return [secrets, {"name": "guard", "middleware": Guard, "kwargs": {"hosts": _HOSTS.split(",")}}]
 
 
 class KeplerTrainPlugin(AirflowPlugin):
@@ -23,3 +30,4 @@ class KeplerTrainPlugin(AirflowPlugin):
 
     name = "kepler_train"
     fastapi_root_middlewares = _middlewares()
+    timetables = (WindowTimetable,)

@@ -48,7 +48,6 @@ def stack_on_a_history() -> Iterator[RunningStack]:
     umask = os.umask(0)
     environment = pytest.MonkeyPatch()
     try:
-        environment.setenv("AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE", "False")
         for name, value in {**SECRETS, "PROMETHEUS_USERNAME": "meter"}.items():
             environment.setenv(name, value)
         # Somebody's wish for a stack without a login, which is not granted.

@@ -92,6 +92,21 @@ def login(home: Home = None) -> None:
     say(running.login.line())
 
 
+@app.command(
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+        "help_option_names": [],
+    }
+)
+def airflow(context: typer.Context, home: Home = None) -> None:
+    """Run a command of Airflow on the stack, as in `local airflow dags list`; options of Airflow go after it."""
+    from kepler_train.local.airflow_command import run_airflow
+
+    run_airflow(home, context.args)
+
+
 @app.command()
 def down(home: Home = None) -> None:
     """Stop the stack; no process of it is left, its files stay."""

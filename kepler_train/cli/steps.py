@@ -34,9 +34,18 @@ def run_step(
     now: Annotated[
         str, typer.Option(envvar="KEPLER_TRAIN_NOW", help="plan: the time that counts as now (default: now).")
     ] = "",
+    kind: Annotated[str, typer.Option(envvar="KEPLER_TRAIN_RUN_TYPE", hidden=True)] = "",
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", envvar="KEPLER_TRAIN_CHECK", help="plan: see that Prometheus answers and targets can be written."
+        ),
+    ] = False,
+    publish_to: Annotated[str, typer.Option(help="publish: another target than that of the run.")] = "",
 ) -> None:
     """Do one step of a run, on files in the workspace."""
     from kepler_train.errors import unknown_name
+    from kepler_train.plan.places import check_places
     from kepler_train.plan.stored import planned
     from kepler_train.plan.window import settle
     from kepler_train.runs.registry import STEPS
@@ -48,9 +57,13 @@ def run_step(
         raise UserError(unknown_name("step", step, STEPS))
     place = Run.named(open_store(workspace), run)
     if step == "plan":
-        settled = settle(_asked(spec, spec_json), place, _now(now), _interval(interval))
+        settled = settle(_asked(spec, spec_json), place, _now(now), _interval(interval), kind)
+        if check:
+            check_places(settled, place.store)
     else:
         settled = planned(place)
+    if publish_to:
+        settled = _with_target(settled, step, publish_to)
     do(STEPS[step], STEPS, place, settled, part, force, request=Request(request, reuse))
 
 
@@ -61,6 +74,16 @@ def _asked(file: Path | None, text: str) -> RunSpec:
     from kepler_train.spec import read_spec
 
     return read_spec_file(file) if file is not None else read_spec(strict_json.read(text or "{}", "KEPLER_TRAIN_SPEC"))
+
+
+def _with_target(spec: RunSpec, step: str, target: str) -> RunSpec:
+    """Return the spec of a run whose models go to another target."""
+    from kepler_train.spec import form_values, read_spec
+
+    if step != "publish":
+        raise UserError(f"--publish-to is for the step publish, not for {step}.")
+    checked = read_spec({**form_values(spec), "publish_to": target}, "--publish-to")
+    return spec.model_copy(update={"publish_to": checked.publish_to})
 
 
 def _now(text: str) -> datetime:

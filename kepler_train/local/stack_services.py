@@ -13,6 +13,7 @@ from kepler_train.errors import UserError
 from kepler_train.events import say
 from kepler_train.local import outside_home
 from kepler_train.local.airflow import GUARD, AirflowSetup, airflow_services, code_folder
+from kepler_train.local.borrowed_blocks import borrow
 from kepler_train.local.ports import take_port
 from kepler_train.local.postgres import PostgresServer
 from kepler_train.local.process import HOME
@@ -110,9 +111,11 @@ def plan_services(home: Path, settings: Settings) -> StackServices:
 
 
 def make_prometheus(home: Path, data: Path, host: str, log: Path) -> Service:
-    """Return a server of a folder of blocks, or of a recording, turned into blocks when new or changed."""
+    """Return a server of the blocks in a folder, or of a recording, turned into blocks when new or changed."""
     if data.is_dir():
-        return PrometheusServer(data, host=host, log=log)
+        server = PrometheusServer(home / "prometheus-borrowed", host=host, log=log)
+        borrow(data, server.data)
+        return server
     if shutil.which("prometheus") is None:
         return SimulatedPrometheus(data, host=host, log=log)
     blocks, note = home / "prometheus", home / "prometheus" / "filled-from"

@@ -1,10 +1,11 @@
-"""The window of a run: the requested one, else its data interval, else the time just before now."""
+"""The window of a run: the requested one, else its data interval, else the time just before now; and why it is that."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 from kepler_train.errors import UserError
+from kepler_train.events import say
 from kepler_train.samples.schedule import read_schedule
 from kepler_train.spec import EARLIEST, LONGEST_WINDOW, RunSpec
 from kepler_train.workspace import Run
@@ -13,8 +14,11 @@ _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 _DAY = timedelta(days=1)
 
 
-def settle(spec: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None) -> RunSpec:
-    """Return the spec of a run with its window and its pipeline settled."""
+def settle(
+    spec: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None, kind: str = ""
+) -> RunSpec:
+    """Return the spec of a run with its window and its pipeline settled; `kind` is Airflow's type of the run."""
+    check_kind(spec, kind)
     if "pipeline" in spec.model_fields_set and spec.pipeline != run.pipeline:
         raise UserError(
             f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {spec.pipeline}."
@@ -22,8 +26,35 @@ def settle(spec: RunSpec, run: Run, now: datetime, interval: tuple[datetime, dat
     if spec.stress:  # the window is when the stress step ran
         return spec.model_copy(update={"pipeline": run.pipeline})
     has_interval = interval is not None and interval[0] < interval[1]  # that of a manual run has no length
-    start, end = plan_window(spec, now, interval if has_interval else _stressed_window(spec))
+    used = interval if has_interval else _stressed_window(spec)
+    start, end = plan_window(spec, now, used)
+    if kind:  # somebody reads it in a log, days later
+        say(f"plan: the window is {start:{_MINUTE}} to {end:{_MINUTE}}: {why_window(spec, used, has_interval)}.")
     return spec.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
+
+
+def check_kind(spec: RunSpec, kind: str) -> None:
+    """Refuse a window or a load in runs that have a window of their own each: all would learn the same."""
+    if kind not in ("backfill", "scheduled"):
+        return
+    which = "backfill" if kind == "backfill" else "schedule"
+    if spec.start or spec.end:
+        raise UserError(
+            f"Every run of a {which} learns from its own window, and start or end would make all learn the same:"
+            " leave them empty, or trigger a single run."
+        )
+    if spec.stress and kind == "backfill":
+        raise UserError("A backfill learns from the past, and stress loads the machine now: leave stress off.")
+
+
+def why_window(spec: RunSpec, interval: tuple[datetime, datetime] | None, scheduled: bool) -> str:
+    """Return why a run has the window that it has."""
+    if spec.start or spec.end:
+        both = spec.start and spec.end
+        return "as start and end say" if both else f"as {'start' if spec.start else 'end'} and window_seconds say"
+    if interval is not None:
+        return "the data interval of the run" if scheduled else "the time of the load phases in schedule"
+    return f"the last {spec.window_seconds:,.0f} s (window_seconds) before the run was due"
 
 
 def _stressed_window(spec: RunSpec) -> tuple[datetime, datetime] | None:

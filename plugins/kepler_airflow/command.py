@@ -7,12 +7,16 @@ from kepler_train.query.trusted_servers import LISTED
 
 PLAN, STRESS = "plan", "stress"
 
-# A run has no data interval when it was triggered without a logical date.
+# Nightly runs and backfills have a window each. Airflow infers one for a run that somebody triggers, too, from the
+# logical date that its form presets; that run learns from what the form says, before that date.
 _INTERVAL = (
-    "{{ dag_run.data_interval_start.isoformat() if dag_run.data_interval_start else '' }}"
-    "/{{ dag_run.data_interval_end.isoformat() if dag_run.data_interval_end else '' }}"
+    "{{ '' if dag_run.run_type == 'manual' or not dag_run.data_interval_start else"
+    " dag_run.data_interval_start.isoformat() ~ '/' ~ dag_run.data_interval_end.isoformat() }}"
 )
-
+_NOW = (
+    "{{ [dag_run.logical_date, dag_run.run_after] | min | string"
+    " if dag_run.run_type == 'manual' and dag_run.logical_date else dag_run.run_after | string }}"
+)
 # The same for all tries of a task; another one after it was cleared, and for a new run of an old id.
 _REQUEST = "{{ dag_run.start_date.isoformat() ~ '/' ~ dag_run.clear_number if dag_run.start_date else '' }}"
 
@@ -37,7 +41,9 @@ def environment(step: str) -> dict[str, str]:
     if step != PLAN:
         return always
     return always | {
-        "KEPLER_TRAIN_SPEC": "{{ params | tojson }}",
+        "KEPLER_TRAIN_SPEC": "{{ run_parameters(params, dag) | tojson }}",
         "KEPLER_TRAIN_INTERVAL": _INTERVAL,
-        "KEPLER_TRAIN_NOW": "{{ dag_run.run_after.isoformat() }}",
+        "KEPLER_TRAIN_NOW": _NOW,
+        "KEPLER_TRAIN_CHECK": "true",
+        "KEPLER_TRAIN_RUN_TYPE": "{{ dag_run.run_type.value }}",
     }

@@ -15,9 +15,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kubernetes.client.exceptions import ApiException
 
 from kepler_airflow import command
+from kepler_airflow.params import spec_of
 from kepler_airflow.retries import raise_for
 from kepler_airflow.settings import settings
-from kepler_train.spec import read_spec
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -111,7 +111,7 @@ class PodStep(KubernetesPodOperator):
 
     def _place_stress(self, pod: k8s.V1Pod, context: Context | None) -> None:
         """Place the pod on the node that is measured, with all its CPUs, unless its own template says otherwise."""
-        nodes = read_spec(dict(context["params"])).nodes if context else []
+        nodes = spec_of(context).nodes if context else []
         if len(nodes) == 1 and _HOSTNAME not in (pod.spec.node_selector or {}):
             pod.spec.node_selector = {**(pod.spec.node_selector or {}), _HOSTNAME: nodes[0]}
         resources = pod.spec.containers[0].resources

@@ -1,9 +1,12 @@
-"""What an installation decides once, for all DAGs: read from the environment of Airflow's processes.
+"""What an installation decides once, for all DAGs: read from the environment of Airflow's processes and its file.
+
+A variable wins over what the file says for all DAGs; what the file says of one DAG stays.
 
 | variable | meaning | default |
 |---|---|---|
 | KEPLER_TRAIN_RUNTIME | `local`: steps are processes of the worker; `pods`: each is a pod | local |
 | KEPLER_TRAIN_WORKSPACE | folder or s3://bucket/prefix for the files of runs | required |
+| KEPLER_TRAIN_SETTINGS | the settings file (YAML) | `kepler-train.yaml` in the home of Airflow, if there is one |
 | KEPLER_TRAIN_DEFAULTS | JSON file with defaults of run parameters, shown in the trigger form | none |
 | KEPLER_TRAIN_PROMETHEUS_URL | default of the parameter `prometheus`; it gets the credentials | http://127.0.0.1:9090 |
 | KEPLER_TRAIN_TRUSTED_SERVERS | other servers that runs may name and that get the credentials too | none |
@@ -23,14 +26,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kepler_airflow.settings_file import NO_FILE, SettingsFile, read_settings_file
 from kepler_train import __version__, strict_json
 from kepler_train.addresses import BadAddress, files_at, origin_of
-from kepler_train.catalog import catalog
 from kepler_train.errors import UserError, unknown_name
 from kepler_train.query.trusted_servers import LISTED, OWN, trusted_servers
-from kepler_train.spec import read_spec
+from kepler_train.spec import read_spec, set_values
 
 RUNTIMES = ("local", "pods")
+DEFAULT_PAIR = "rapl-sysfs/BPFOnly"
+DEFAULT_SCHEDULE = "0 2 * * *"
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,14 @@ class Settings:
     workspace: str
     defaults: dict[str, Any]
     trusted_servers: list[str]
-    pairs: list[tuple[str, str]]
+    pairs: list[str]
     schedule: str
     image: str
     namespace: str
     pod_template: str
     stress_pod_template: str
+    file: SettingsFile = NO_FILE
+    file_name: str = ""
 
 
 @cache
@@ -62,20 +69,32 @@ def settings() -> Settings:
         files_at(workspace)
     except BadAddress as error:
         raise UserError(f"KEPLER_TRAIN_WORKSPACE: {error}.") from None
-    defaults = _defaults(os.environ.get("KEPLER_TRAIN_DEFAULTS", ""))
+    file = _file()
+    content = read_settings_file(file) if file else NO_FILE
+    defaults = _defaults(content, str(file), os.environ.get("KEPLER_TRAIN_DEFAULTS", ""))
     template = Path(__file__).resolve().parents[2] / "docker" / "step" / "pod.yaml"
     return Settings(
         runtime=runtime,
         workspace=workspace,
         defaults=defaults,
         trusted_servers=_trusted_servers(defaults),
-        pairs=_pairs(os.environ.get("KEPLER_TRAIN_PAIRS", "rapl-sysfs/BPFOnly")),
-        schedule=os.environ.get("KEPLER_TRAIN_SCHEDULE", "0 2 * * *"),
+        pairs=_pairs(content),
+        schedule=_schedule(content),
         image=os.environ.get("KEPLER_TRAIN_IMAGE", f"kepler-train-step:{__version__}"),
         namespace=os.environ.get("KEPLER_TRAIN_NAMESPACE", "kepler-train"),
         pod_template=os.environ.get("KEPLER_TRAIN_POD_TEMPLATE", str(template)),
         stress_pod_template=os.environ.get("KEPLER_TRAIN_STRESS_POD_TEMPLATE", ""),
+        file=content,
+        file_name=str(file or ""),
     )
+
+
+def _file() -> Path | None:
+    """Return the settings file, if there is one; one that is named must be there."""
+    if named := os.environ.get("KEPLER_TRAIN_SETTINGS", ""):
+        return Path(named)
+    usual = Path(os.environ.get("AIRFLOW_HOME") or "~/airflow").expanduser() / "kepler-train.yaml"
+    return usual if usual.exists() else None
 
 
 def _trusted_servers(defaults: dict[str, Any]) -> list[str]:
@@ -85,9 +104,11 @@ def _trusted_servers(defaults: dict[str, Any]) -> list[str]:
     return [str(origin) for origin in dict.fromkeys([own, *named])]
 
 
-def _defaults(file: str) -> dict[str, Any]:
+def _defaults(settings_file: SettingsFile, name: str, file: str) -> dict[str, Any]:
+    """Return the defaults of run parameters that hold for all DAGs, by the parameters' own names."""
     server = os.environ.get(OWN)
-    own = {"prometheus": read_spec({"prometheus": server}, OWN).prometheus} if server else {}
+    own = set_values(read_spec(settings_file.run_defaults(), f"{name}: defaults"))
+    own |= {"prometheus": read_spec({"prometheus": server}, OWN).prometheus} if server else {}
     if not file:
         return own
     try:
@@ -97,14 +118,19 @@ def _defaults(file: str) -> dict[str, Any]:
     defaults = strict_json.read(text, f"The defaults {file} (KEPLER_TRAIN_DEFAULTS)")
     if not isinstance(defaults, dict):
         raise UserError(f"The defaults {file} (KEPLER_TRAIN_DEFAULTS) must be a JSON object of run parameters.")
-    return own | defaults
+    return own | set_values(read_spec(defaults, "KEPLER_TRAIN_DEFAULTS"))
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
-    pairs = []
-    for pair in filter(None, (part.strip() for part in text.split(","))):
-        source, _, group = pair.partition("/")
-        catalog().source(source)
-        catalog().group(group)
-        pairs.append((source, group))
-    return pairs
+def _pairs(file: SettingsFile) -> list[str]:
+    """Return the wanted pairs, as somebody wrote them; a wrong one is the problem of its DAG alone."""
+    named = os.environ.get("KEPLER_TRAIN_PAIRS")
+    if named is None:
+        return [DEFAULT_PAIR] if file.pairs is None else file.pairs
+    return [pair.strip() for pair in named.split(",") if pair.strip()]
+
+
+def _schedule(file: SettingsFile) -> str:
+    named = os.environ.get("KEPLER_TRAIN_SCHEDULE")
+    if named is not None:
+        return named
+    return (file.schedule or "") if "schedule" in file.model_fields_set else DEFAULT_SCHEDULE

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowSkipException
 
+from kepler_airflow.params import spec_of
 from kepler_airflow.settings import settings
 
 if TYPE_CHECKING:
@@ -46,21 +47,19 @@ def _skip_unless_stress(context: Context) -> None:
 
 
 @task
-def nodes(params: dict[str, Any]) -> list[str]:
+def nodes(**context: Any) -> list[str]:
     """The nodes that the run's parameters name: one extract task each, and one where they name none."""
     from kepler_train.parts import nodes_of
-    from kepler_train.spec import read_spec
 
-    return nodes_of(read_spec(dict(params)))
+    return nodes_of(spec_of(cast("Context", context)))
 
 
 @task
-def models(params: dict[str, Any]) -> list[str]:
+def models(**context: Any) -> list[str]:
     """The models that the run's parameters ask for: one train task each."""
     from kepler_train.parts import model_parts
-    from kepler_train.spec import read_spec
 
-    return model_parts(read_spec(dict(params)))
+    return model_parts(spec_of(cast("Context", context)))
 
 
 def _operator() -> type[Any]:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from airflow.dag_processing.dagbag import DagBag
+from airflow.serialization.serialized_objects import DagSerialization
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,11 +31,14 @@ bag = DagBag(str(ROOT / "dags"))
 dags = {
     name: {
         "tasks": {task.task_id: described(task) for task in dag.tasks},
-        "timetable": repr(dag.timetable),
+        "timetable": type(dag.timetable).__name__,
         "paused": dag.is_paused_upon_creation,
         "catchup": dag.catchup,
         "doc": dag.doc_md,
-        "values": dict(dag.params),
+        "values": dag.params.dump(),
+        "sections": {name: dag.params.get_param(name).schema.get("section") for name in dag.params},
+        "bytes": len(json.dumps(DagSerialization.to_dict(dag))),
+        "tags": sorted(dag.tags),
     }
     for name, dag in bag.dags.items()
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kepler_train.presets import with_preset
 from kepler_train.spec import form_schema, read_spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,14 +44,37 @@ def local(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pods(tmp_path_factory):
     return describe(
-        tmp_path_factory, KEPLER_TRAIN_RUNTIME="pods", KEPLER_TRAIN_PAIRS="rapl-sysfs/BPFOnly, acpi/CounterOnly"
+        tmp_path_factory,
+        KEPLER_TRAIN_RUNTIME="pods",
+        KEPLER_TRAIN_PAIRS="rapl-sysfs/BPFOnly, acpi/CounterOnly, acpi/ThirdParty, acpi/CounterOnlly",
     )
 
 
 def test_there_is_one_dag_per_pair_and_every_file_imports(local, pods):
     assert local["errors"] == pods["errors"] == {}
     assert list(local["dags"]) == [DAG]
-    assert sorted(pods["dags"]) == ["train_acpi_CounterOnly", DAG]
+    assert sorted(pods["dags"]) == [
+        "train_acpi_CounterOnlly",
+        "train_acpi_CounterOnly",
+        "train_acpi_ThirdParty",
+        DAG,
+    ]
+
+
+def test_a_wrong_pair_has_a_dag_that_fails_with_the_sentence_and_runs_by_itself_never(pods):
+    wrong = pods["dags"]["train_acpi_CounterOnlly"]
+    assert "There is no feature group 'CounterOnlly': did you mean 'CounterOnly'?" in wrong["doc"]
+    assert (list(wrong["tasks"]), wrong["timetable"]) == (["settings_are_wrong"], "NullTimetable")
+
+
+def test_a_group_that_needs_metrics_is_triggered_with_them_or_not_at_all(pods):
+    dag = pods["dags"]["train_acpi_ThirdParty"]
+    assert dag["timetable"] == "NullTimetable"
+    assert dag["values"]["thirdparty_metrics"] is None
+
+
+def test_a_dag_is_small_as_its_tasks_do_not_repeat_its_parameters(local, pods):
+    assert max(dag["bytes"] for dags in (local, pods) for dag in dags["dags"].values()) < 40_000
 
 
 def test_every_step_is_a_task_behind_the_one_before_it(local):
@@ -75,7 +99,7 @@ def test_local_steps_do_not_pay_for_the_kubernetes_client(local, pods):
 
 def test_a_night_and_a_backfill_have_a_real_window_and_nothing_starts_by_itself(local):
     dag = local["dags"][DAG]
-    assert dag["timetable"].startswith("CronDataIntervalTimetable")
+    assert dag["timetable"] == "WindowTimetable"
     assert dag["paused"] is True
     assert dag["catchup"] is False
 
@@ -111,8 +135,10 @@ def test_a_run_without_stress_goes_on_and_two_runs_do_not_stress_at_once(local, 
 
 def test_the_form_is_the_spec(local):
     dag = local["dags"][DAG]
-    assert set(dag["values"]) == set(form_schema())
-    assert read_spec(dag["values"]).energy_sources == ["rapl-sysfs"]
+    assert set(dag["values"]) == {"preset", *form_schema()}
+    assert read_spec(with_preset(dag["values"], dag["values"])).energy_sources == ["rapl-sysfs"]
+    shown = [name for name, section in dag["sections"].items() if section is None]
+    assert shown == ["preset", "nodes", "start", "end", "window_seconds", "stress"]  # the rest is folded
     assert dag["values"]["pipeline"] == DAG
 
 

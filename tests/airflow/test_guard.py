@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kepler_airflow.guard import Guard
+from kepler_airflow.secret_guard import SecretGuard
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "kepler_train_plugin.py"
 HOSTS = ["127.0.0.1:8080", "localhost:8080", "[::1]:8080"]
@@ -73,7 +74,52 @@ def test_a_websocket_of_a_foreign_page_is_closed():
 
 def test_an_airflow_that_is_not_the_embedded_one_gets_no_guard(monkeypatch):
     monkeypatch.delenv("KEPLER_TRAIN_ALLOWED_HOSTS", raising=False)
-    assert runpy.run_path(str(PLUGIN))["KeplerTrainPlugin"].fastapi_root_middlewares == []
+    [alone] = runpy.run_path(str(PLUGIN))["KeplerTrainPlugin"].fastapi_root_middlewares
+    assert alone["middleware"] is SecretGuard
     monkeypatch.setenv("KEPLER_TRAIN_ALLOWED_HOSTS", ",".join(HOSTS))
-    [middleware] = runpy.run_path(str(PLUGIN))["KeplerTrainPlugin"].fastapi_root_middlewares
+    [_, middleware] = runpy.run_path(str(PLUGIN))["KeplerTrainPlugin"].fastapi_root_middlewares
     assert (middleware["middleware"], middleware["kwargs"]) == (Guard, {"hosts": HOSTS})
+
+
+def ask_for_a_run(*pieces, path="/api/v2/dags/train/dagRuns", method="POST"):
+    """The status and the body of the answer to a request that comes in pieces; the application repeats what it got."""
+    sent, left = [], [{"type": "http.request", "body": body, "more_body": True} for body in pieces]
+    left[-1]["more_body"] = False
+
+    async def application(scope, receive, send):
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message["body"], message["more_body"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    async def receive():
+        return left.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": path, "headers": []}
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(SecretGuard(application)(scope, receive, send))).result()
+    return sent[0]["status"], sent[1]["body"]
+
+
+@pytest.mark.parametrize(("path", "part"), [("dags/train/dagRuns", "conf"), ("backfills", "dag_run_conf")])
+@pytest.mark.parametrize("secret", [b"s3://AKIA:hunter22@b/x", b"http://h/?token=hunter22"])
+def test_a_run_with_a_secret_in_its_parameters_is_refused_without_a_word_of_it(path, part, secret):
+    status, body = ask_for_a_run(b'{"%s": {"publish_to"' % part.encode(), b': "%s"}}' % secret, path=f"/api/v2/{path}")
+    assert status == 400
+    assert b"publish_to: credentials do not belong into an address" in body
+    assert b"hunter22" not in body
+
+
+@pytest.mark.parametrize("body", [b'{"conf": {"publish_to": "s3://b/x"}}', b"{}", b"no JSON", b'{"conf": 3}', b"[]"])
+def test_any_other_request_for_a_run_reaches_airflow_as_it_came(body):
+    assert ask_for_a_run(body[:1], body[1:]) == (200, body)
+    assert ask_for_a_run(b'{"conf": {"publish_to": "s3://A:b@c"}}', path="/api/v2/variables")[0] == 200
+
+
+def test_a_request_without_end_is_refused():
+    assert ask_for_a_run(*[b"x" * (1 << 19)] * 4)[0] == 400

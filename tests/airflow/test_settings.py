@@ -10,7 +10,16 @@ def read(monkeypatch):
     """Settings as read from an environment that holds these variables only."""
 
     def with_environment(**variables):
-        for name in ("RUNTIME", "WORKSPACE", "DEFAULTS", "PAIRS", "PROMETHEUS_URL", "TRUSTED_SERVERS"):
+        for name in (
+            "SETTINGS",
+            "SCHEDULE",
+            "RUNTIME",
+            "WORKSPACE",
+            "DEFAULTS",
+            "PAIRS",
+            "PROMETHEUS_URL",
+            "TRUSTED_SERVERS",
+        ):
             monkeypatch.delenv(f"KEPLER_TRAIN_{name}", raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(f"KEPLER_TRAIN_{name}", value)
@@ -24,7 +33,7 @@ def read(monkeypatch):
 def test_a_workspace_is_all_that_must_be_set(read):
     chosen = read(WORKSPACE="s3://bucket/kepler")
     assert chosen.runtime == "local"
-    assert chosen.pairs == [("rapl-sysfs", "BPFOnly")]
+    assert chosen.pairs == ["rapl-sysfs/BPFOnly"]
     assert chosen.workspace == "s3://bucket/kepler"
 
 
@@ -68,7 +77,6 @@ def test_a_pod_is_told_which_servers_get_its_credentials(read, step):
             "KEPLER_TRAIN_TRUSTED_SERVERS: The address has",
         ),
         ({"WORKSPACE": "/w", "RUNTIME": "pod"}, "no runtime 'pod': did you mean 'pods'"),
-        ({"WORKSPACE": "/w", "PAIRS": "rapl-sysfs/BPFonly"}, "did you mean 'BPFOnly'"),
         ({}, "KEPLER_TRAIN_WORKSPACE is not set"),
         ({"WORKSPACE": "/w", "DEFAULTS": "/not/there.json"}, "KEPLER_TRAIN_DEFAULTS"),
     ],

@@ -17,6 +17,9 @@ from kepler_train.local.follow import failed_tasks
 from kepler_train.models import load_model
 from kepler_train.workspace import Run, open_store
 
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.json"))
+NO_DATA = {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"}
+
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 
@@ -41,8 +44,10 @@ def runs(stack):
         "good": WINDOW | {"TRAINERS": "LinearRegressionTrainer,XgboostFitTrainer"},
         "failed trainer": WINDOW,
         "failed node": WINDOW | {"nodes": ["node-0", "10.0.0.7:9102"]},
-        "no data": {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"},
+        "no data": NO_DATA,
         "not scraped": {"stress": True, "schedule": None},
+        "unknown key": WINDOW | {"feature_grups": ["BPFOnly"]},
+        **{file.stem: NO_DATA | json.loads(file.read_text()) for file in EXAMPLES},
         "another server": WINDOW | {"prometheus": "http://127.0.0.1:9/prom"},
     }
     started = {}
@@ -195,6 +200,80 @@ def test_a_name_that_the_form_does_not_have_is_refused_at_the_trigger(stack):
         stack.api.trigger(DAG, {"feature_groups": ["BPFonly"]})
 
 
+@pytest.mark.parametrize(
+    ("conf", "said"),
+    [
+        ({"start": "yesterday"}, "yesterday"),
+        ({"end": "2026-11-14T02:00:00"}, "2026-11-14T02:00:00"),  # of which zone?
+        ({"window_seconds": 1e9}, "maximum"),
+        ({"nodes": [""]}, "non-empty|too short"),
+        ({"preset": "quik"}, "quik"),
+        ({"stress_args": ["cpu; rm -rf /"]}, "does not match"),
+        ({"pipeline": "a/b"}, "does not match"),
+    ],
+)
+def test_what_a_schema_can_refuse_is_refused_at_the_trigger(stack, conf, said):
+    with pytest.raises(UserError, match=said):
+        stack.api.trigger(DAG, conf)
+
+
+def test_a_name_that_only_the_plan_can_refuse_is_refused_there(stack, runs):
+    run_id = runs["unknown key"]
+    assert stack.api.wait_run(DAG, run_id, 120) == "failed"
+    plan = tasks_of(stack, run_id)["plan", None]
+    assert (plan["state"], plan["try_number"]) == ("failed", 1)
+    log = stack.api.task_log(DAG, run_id, "plan")
+    assert "There is no parameter 'feature_grups': did you mean 'feature_groups'?" in log
+
+
+@pytest.mark.parametrize("example", [file.stem for file in EXAMPLES])
+def test_an_example_starts_a_run_of_its_values(stack, runs, example):
+    run_id = runs[example]
+    assert stack.api.wait_run(DAG, run_id, 300) == "failed"  # of a window without data
+    assert tasks_of(stack, run_id)["plan", None]["state"] == "success"
+    run = files_of(stack, run_id)
+    spec = json.loads(run.store.read(f"{run.folder('plan')}/spec.json"))
+    values = json.loads(next(file for file in EXAMPLES if file.stem == example).read_text())
+    assert {name: spec[name] for name in values} == values
+
+
+def test_a_cleared_query_asks_prometheus_again(stack, good):
+    before = files_of(stack, good).manifest("query")
+    stack.api._call(
+        "POST",
+        f"/dags/{DAG}/clearTaskInstances",
+        json={"dry_run": False, "dag_run_id": good, "task_ids": ["query"], "only_failed": False},
+    )
+    assert stack.api.wait_run(DAG, good, 120) == "success"
+    after = files_of(stack, good).manifest("query")
+    assert after.started > before.ended
+    assert after.outputs == before.outputs  # the same samples, so everything after it stands
+    log = stack.api.task_log(DAG, good, "query", 2)
+    assert "query: done in" in log
+    assert "nothing has changed" not in log
+
+
+def test_a_run_that_is_triggered_with_a_logical_date_learns_from_what_its_form_says(stack, good):
+    date = START + timedelta(hours=5)
+    body = {"logical_date": f"{date:%Y-%m-%dT%H:%M:%SZ}", "conf": {"window_seconds": 3600, "preset": "quick"}}
+    run_id = stack.api._call("POST", f"/dags/{DAG}/dagRuns", json=body)["dag_run_id"]
+    wait_for(lambda: tasks_of(stack, run_id).get(("plan", None), {}).get("state") == "success")
+    run = files_of(stack, run_id)
+    spec = json.loads(run.store.read(f"{run.folder('plan')}/spec.json"))
+    assert (spec["start"], spec["end"]) == (f"{date - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}", body["logical_date"])
+    assert spec["folds"] == 3  # as the preset says; that of the installation was 3 too
+    assert spec["stress_timeout"] == 10
+    log = stack.api.task_log(DAG, run_id, "plan")
+    assert "the last 3,600 s (window_seconds) before the run was due" in log
+    stack.api.wait_run(DAG, run_id, 300)
+
+
+def test_unpausing_a_dag_starts_no_run_beside_the_one_that_was_triggered(stack, good):
+    kinds = [run["run_type"] for run in stack.api._call("GET", f"/dags/{DAG}/dagRuns")["dag_runs"]]
+    assert "manual" in kinds
+    assert "scheduled" not in kinds
+
+
 def test_a_run_that_names_another_server_gets_no_credentials_for_it(stack, runs):
     run_id = runs["another server"]
     assert stack.api.wait_run(DAG, run_id, 120) == "failed"
@@ -208,10 +287,12 @@ def test_a_run_that_names_another_server_gets_no_credentials_for_it(stack, runs)
 @pytest.mark.parametrize("name", ["prometheus", "schedule", "publish_to"])
 def test_a_secret_in_an_address_is_refused_at_the_trigger_and_not_stored(stack, name):
     before = stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"]
-    with pytest.raises(UserError, match="does not match"):
+    with pytest.raises(UserError, match=f"{name}: credentials do not belong into an address"):
         stack.api.trigger(DAG, {name: "S3://AKIA:refused-2f8c7b10@bucket/x"})
     assert stack.api._call("GET", f"/dags/{DAG}/dagRuns")["total_entries"] == before
-    entries = stack.api._call("GET", "/eventLogs", params={"limit": 1000})
+    newest = {"limit": 50, "order_by": "-when"}  # of the audit log, which keeps requests that Airflow refuses too
+    entries = stack.api._call("GET", "/eventLogs", params=newest)
+    assert "trigger_dag_run" in json.dumps(entries)
     assert "refused-2f8c7b10" not in json.dumps(entries)
     logs = [file for name in ("logs", "airflow") for file in (stack.home / name).rglob("*") if file.is_file()]
     assert [file for file in logs if b"refused-2f8c7b10" in file.read_bytes()] == []
@@ -257,6 +338,23 @@ def test_a_backfill_learns_from_its_data_interval(stack):
     spec = json.loads(files_of(stack, run_id).store.read(f"{files_of(stack, run_id).folder('plan')}/spec.json"))
     assert spec["start"] == f"{day:%Y-%m-%dT%H:%M:%SZ}"
     assert spec["end"] == f"{day + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def test_a_backfill_with_a_window_of_its_own_is_refused_in_every_run(stack):
+    day = START.replace(hour=2) - timedelta(days=3)
+    body = {"dag_id": DAG, "from_date": f"{day:%Y-%m-%dT%H:%M:%SZ}", "to_date": f"{day:%Y-%m-%dT%H:%M:%SZ}"}
+    wait_for(
+        lambda: all(one["completed_at"] for one in stack.api._call("GET", f"/backfills?dag_id={DAG}")["backfills"])
+    )
+    stack.api._call("POST", "/backfills", json=body | {"dag_run_conf": WINDOW})
+
+    def refused():
+        runs = stack.api._call("GET", f"/dags/{DAG}/dagRuns", params={"limit": 100})["dag_runs"]
+        return [run["dag_run_id"] for run in runs if run["run_type"] == "backfill" and run["conf"] == WINDOW]
+
+    [run_id] = wait_for(refused)
+    assert stack.api.wait_run(DAG, run_id, 120) == "failed"
+    assert "Every run of a backfill learns from its own window" in stack.api.task_log(DAG, run_id, "plan")
 
 
 def test_the_run_is_green_task_by_task(page, stack, good):

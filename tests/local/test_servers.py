@@ -19,7 +19,7 @@ from kepler_train.errors import TryAgain, UserError
 from kepler_train.local.mutual_tls import MutualTls
 from kepler_train.local.ports import Port, take_port
 from kepler_train.local.process import ProcessIdentity
-from kepler_train.local.prometheus import PrometheusServer
+from kepler_train.local.prometheus import PrometheusServer, fill_blocks
 from kepler_train.local.seaweedfs import SeaweedServer
 from kepler_train.local.stack_services import make_prometheus
 
@@ -184,7 +184,7 @@ def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path):
 import time
 from contextlib import suppress
 from pathlib import Path
-from kepler_train.local.prometheus import PrometheusServer
+from kepler_train.local.prometheus import PrometheusServer, fill_blocks
 with PrometheusServer(Path({str(tmp_path / "tsdb")!r})) as server:
     print(server.child.pid, flush=True)
     time.sleep(60)
@@ -218,6 +218,33 @@ def test_a_recording_is_filled_once_and_again_when_it_changed(tmp_path: Path):
         query = {"query": "kepler_node_package_joules_total", "time": "1700000006"}
         answer = requests.get(f"{changed.address}/api/v1/query", params=query, timeout=10).json()
     assert answer["data"]["result"][0]["value"][1] == "90"
+
+
+@pytest.mark.integration
+@needs_prometheus
+def test_a_folder_of_blocks_is_served_and_stays_as_it_is_to_the_byte(tmp_path: Path):
+    recording, data = tmp_path / "node.om", tmp_path / "theirs"
+    recording.write_text(RECORDING)
+    data.mkdir()
+    fill_blocks(recording, data)
+
+    def seen():
+        return {path.relative_to(data): path.read_bytes() for path in data.rglob("*") if path.is_file()}
+
+    before, log = seen(), tmp_path / "log"
+    for _ in range(2):  # the second start finds what the first left in the home
+        with make_prometheus(tmp_path / "home", data, "127.0.0.1", log) as served:
+            query = {"query": "kepler_node_package_joules_total", "time": "1700000006"}
+            answer = requests.get(f"{served.address}/api/v1/query", params=query, timeout=10).json()
+        assert answer["data"]["result"][0]["value"][1] == "60"
+        assert seen() == before
+
+
+@needs_prometheus
+def test_a_folder_without_blocks_is_refused(tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="empty has no blocks of Prometheus"):
+        make_prometheus(tmp_path / "home", tmp_path / "empty", "127.0.0.1", tmp_path / "log")
 
 
 @pytest.mark.integration

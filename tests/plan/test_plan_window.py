@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
-from kepler_train.plan.window import plan_window, settle
+from kepler_train.plan.window import check_kind, plan_window, settle, why_window
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.workspace import Run, open_store
 
@@ -100,3 +100,32 @@ def test_a_run_that_names_load_phases_and_nothing_else_learns_from_their_time(tm
     assert settled((NOW, NOW)) == window  # as Airflow gives a manual run
     assert settled(NIGHT) == NIGHT
     assert settled(None, start=NOW - 2 * HOUR, end=NOW) == (NOW - 2 * HOUR, NOW)
+
+
+@pytest.mark.parametrize("kind", ["backfill", "scheduled"])
+@pytest.mark.parametrize("name", ["start", "end"])
+def test_a_window_for_all_runs_of_a_backfill_or_schedule_is_refused(kind, name):
+    with pytest.raises(UserError, match="learns from its own window, and start or end would make all learn the same"):
+        check_kind(spec(**{name: NOW - HOUR}), kind)
+    check_kind(spec(**{name: NOW - HOUR}), "manual")
+    check_kind(spec(), kind)
+
+
+def test_a_backfill_does_not_stress_the_machine():
+    with pytest.raises(UserError, match="A backfill learns from the past"):
+        check_kind(spec(stress=True), "backfill")
+    check_kind(spec(stress=True), "scheduled")
+
+
+@pytest.mark.parametrize(
+    ("asked", "interval", "scheduled", "why"),
+    [
+        ({"start": NOW - HOUR, "end": NOW}, NIGHT, True, "as start and end say"),
+        ({"end": NOW}, None, False, "as end and window_seconds say"),
+        ({}, NIGHT, True, "the data interval of the run"),
+        ({}, NIGHT, False, "the time of the load phases in schedule"),
+        ({"window_seconds": 7200}, None, False, "the last 7,200 s (window_seconds) before the run was due"),
+    ],
+)
+def test_the_plan_says_why_it_took_the_window(asked, interval, scheduled, why):
+    assert why_window(spec(**asked), interval, scheduled) == why
