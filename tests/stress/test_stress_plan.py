@@ -110,9 +110,7 @@ def test_what_the_schedule_decides_cannot_be_set_by_a_load():
         parse_load("cpu;timeout;5h")
 
 
-@pytest.mark.parametrize(
-    "option", ["log-file;/tmp/x", "job;/tmp/x", "yam;/tmp/x", "l;/tmp/x", "vm-keep;1"]
-)
+@pytest.mark.parametrize("option", ["log-file;/tmp/x", "job;/tmp/x", "yam;/tmp/x", "l;/tmp/x", "vm-keep;1"])
 def test_a_load_has_its_own_options_only_as_those_of_the_program_write_files(option: str) -> None:
     key = option.partition(";")[0]
     with pytest.raises(UserError, match=rf"sets {key}, which is no option of cpu: those begin with cpu-"):
