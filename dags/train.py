@@ -25,22 +25,22 @@ from __future__ import annotations
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TriggerRule, chain
 
-from kepler_airflow.steps import models, nodes, step, step_in_parts, stress_when_asked
+from kepler_airflow.steps import models, nodes, plan, step, step_in_parts, stress_when_asked
 from kepler_airflow.training_dag import training_dag, wanted_dags
 
-for planned in wanted_dags():
-    with training_dag(planned, doc_md=__doc__):
-        plan = step("plan")
+for wanted in wanted_dags():
+    with training_dag(wanted, doc_md=__doc__):
+        planned = plan()
         query = step("query", trigger_rule=TriggerRule.NONE_FAILED)  # stress may be skipped
         # One failed node or trainer must not keep the others' models from being published …
-        extracted = step_in_parts("extract", plan >> nodes())
+        extracted = step_in_parts("extract", planned >> nodes())
         isolated = step("isolate", trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
-        trained = step_in_parts("train", plan >> models())
+        trained = step_in_parts("train", planned >> models())
         judged = step("evaluate", trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
         published = step("publish")
         # … nor the run from being red.
         nothing_failed = EmptyOperator(task_id="nothing_failed")
 
-        chain(plan, stress_when_asked(), query, step("validate"), extracted, isolated, trained)
+        chain(planned, stress_when_asked(), query, step("validate"), extracted, isolated, trained)
         chain(trained, judged, step("export"), published, nothing_failed)
         chain([extracted, trained], nothing_failed)

@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from kepler_airflow import listener
 from kepler_airflow.window_timetable import WindowTimetable
 
 _HOSTS = os.environ.get("KEPLER_TRAIN_ALLOWED_HOSTS", "")
@@ -31,3 +32,4 @@ class KeplerTrainPlugin(AirflowPlugin):
     name = "kepler_train"
     fastapi_root_middlewares = _middlewares()
     timetables = (WindowTimetable,)
+    listeners = (listener,)

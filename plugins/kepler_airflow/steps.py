@@ -6,9 +6,10 @@ import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import task
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException, DownstreamTasksSkipped
 
 from kepler_airflow.params import spec_of
+from kepler_airflow.pools import pool_of
 from kepler_airflow.settings import settings
 
 if TYPE_CHECKING:
@@ -20,24 +21,40 @@ _log = logging.getLogger("airflow.task")
 
 def step(name: str, **options: Any) -> BaseOperator:
     """Return a task that does a step of the run."""
-    return _operator()(task_id=name, step=name, **options)
+    return _operator()(task_id=name, step=name, **pool_of(name, settings().runtime), **options)
 
 
 def step_in_parts(name: str, parts: XComArg, **options: Any) -> MappedOperator:
     """Return tasks that do a step in parts, one for each part that a task upstream names."""
     return (
         _operator()
-        .partial(task_id=name, step=name, map_index_template="{{ task.part or 'whole' }}", **options)
+        .partial(
+            task_id=name,
+            step=name,
+            map_index_template="{{ task.part or 'whole' }}",
+            **pool_of(name, settings().runtime),
+            **options,
+        )
         .expand(part=parts)
     )
 
 
 def stress_when_asked() -> BaseOperator:
-    """Return the stress step; it is skipped, before anything is started, in a run without `stress`.
+    """Return the stress step, which is skipped in a run without `stress`, also when somebody clears it.
 
-    Runs of a DAG have it one after the other: two loads at once measure neither.
+    Runs have it one after the other, and local steps of other runs wait for its end: what else works is measured too.
     """
-    return step("stress", pre_execute=_skip_unless_stress, max_active_tis_per_dag=1)
+    return step("stress", pre_execute=_skip_unless_stress)
+
+
+def plan() -> BaseOperator:
+    """Return the plan step; in a run without `stress` it skips the stress step, which then waits for no machine."""
+    return step("plan", post_execute=_skip_stress_unless_asked)
+
+
+def _skip_stress_unless_asked(context: Context, _: Any) -> None:
+    if not spec_of(context).stress:
+        raise DownstreamTasksSkipped(tasks=["stress"])
 
 
 def _skip_unless_stress(context: Context) -> None:
@@ -46,8 +63,18 @@ def _skip_unless_stress(context: Context) -> None:
         raise AirflowSkipException
 
 
+def nodes() -> XComArg:
+    """Return a task that names the parts of the extract step."""
+    return cast("XComArg", _nodes.override(task_id="nodes", **pool_of("nodes", settings().runtime))())
+
+
+def models() -> XComArg:
+    """Return a task that names the parts of the train step."""
+    return cast("XComArg", _models.override(task_id="models", **pool_of("models", settings().runtime))())
+
+
 @task
-def nodes(**context: Any) -> list[str]:
+def _nodes(**context: Any) -> list[str]:
     """The nodes that the run's parameters name: one extract task each, and one where they name none."""
     from kepler_train.parts import nodes_of
 
@@ -55,7 +82,7 @@ def nodes(**context: Any) -> list[str]:
 
 
 @task
-def models(**context: Any) -> list[str]:
+def _models(**context: Any) -> list[str]:
     """The models that the run's parameters ask for: one train task each."""
     from kepler_train.parts import model_parts
 

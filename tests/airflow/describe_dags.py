@@ -23,7 +23,7 @@ def described(task):
         "step": kwargs.get("step") if mapped else getattr(task, "step", None),
         "arguments": None if mapped else getattr(task, "arguments", None),
         "pool": task.pool,
-        "at_once": task.max_active_tis_per_dag,
+        "slots": task.pool_slots,
     }
 
 

@@ -125,11 +125,18 @@ def test_nodes_and_models_have_a_task_each(local, pods):
         assert tasks["nodes"]["upstream"] == tasks["models"]["upstream"] == ["plan"]
 
 
+def test_a_machine_under_load_does_nothing_else_of_ours(local, pods):
+    tasks = local["dags"][DAG]["tasks"]
+    assert {task["pool"] for name, task in tasks.items() if name != "nothing_failed"} == {"kepler_machine"}
+    assert (tasks["stress"]["slots"], tasks["query"]["slots"]) == (128, 1)  # of 128
+    tasks = pods["dags"][DAG]["tasks"]
+    assert (tasks["stress"]["pool"], tasks["query"]["pool"]) == ("kepler_stress", "default_pool")
+
+
 def test_a_run_without_stress_goes_on_and_two_runs_do_not_stress_at_once(local, pods):
     for dags in (local, pods):
         tasks = dags["dags"][DAG]["tasks"]
         assert tasks["query"]["trigger_rule"] == "none_failed"
-        assert tasks["stress"]["at_once"] == 1
         assert tasks["query"]["upstream"] == ["stress"]  # nor is anything asked of Prometheus while the load runs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -55,6 +56,8 @@ def test_every_kepler_train_command_of_the_docs_has_a_name_and_options_that_exis
     while hasattr(current, "commands") and words and words[0] in current.commands:
         current, words = current.commands[words[0]], words[1:]
     assert not hasattr(current, "commands") or words in ([], ["--help"]), f"no such command: {words[0]}"
+    if not current.context_settings.get("allow_interspersed_args", True):  # the rest is for another program
+        words = list(itertools.takewhile(lambda word: word.startswith("-"), words))
     known = {
         name for option in current.get_params(typer.Context(current)) for name in (*option.opts, *option.secondary_opts)
     } | {"--help"}
