@@ -83,7 +83,7 @@ def test_a_link_that_names_no_version_is_refused(tmp_path: Path, target: str):
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "latest").symlink_to(target)
     there = open_target(str(tmp_path))
-    for ask in (lambda: there.latest("lab"), lambda: there.point_latest("lab", "20261114T020000Z-0123456789abcdef")):
+    for ask in (lambda: there.latest("lab"), lambda: there.move_latest("lab", lambda _: "new")):
         with pytest.raises(UserError, match=rf"^{re.escape(str(tmp_path))}/lab/latest does not name a version"):
             ask()
     assert str((tmp_path / "lab" / "latest").readlink()) == target
