@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kepler_train.local.stack import RunningStack
 
-_ON_THE_RUNNING_STACK = ("test_walk.py", "test_other_users.py", "test_foreign_pages.py")
+_ON_THE_RUNNING_STACK = ("test_walk.py", "test_models_in_the_ui.py", "test_other_users.py", "test_foreign_pages.py")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 

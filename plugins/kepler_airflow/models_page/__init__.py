@@ -1,0 +1,1 @@
+"""Pages of published models inside Airflow's UI, behind its login."""
