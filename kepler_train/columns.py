@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # the names are asked for where numpy and pandas are not need
     from kepler_train.arrays import Floats
 
 TIME, NODE, WORKLOAD, CONTAINER = "time", "node", "workload", "container"
+INPUT = "input"  # the query that a row is from, where there are several
 POWER = "_power"
 TIMESTAMP, CONTAINER_ID = "timestamp", "id"  # time (Unix s) and container in tables for other tools
 
@@ -31,7 +32,7 @@ def power_columns(frame: pd.DataFrame) -> list[str]:
 
 def feature_columns(node: pd.DataFrame) -> list[str]:
     """Return the columns of a node frame that hold features (1/s)."""
-    return [name for name in node.columns if name not in (TIME, NODE, WORKLOAD, *power_columns(node))]
+    return [name for name in node.columns if name not in (TIME, NODE, WORKLOAD, INPUT, *power_columns(node))]
 
 
 def meter_of(power: str) -> str:

@@ -18,6 +18,12 @@ def trainer_of(name: str) -> str:
     return name.rpartition("_")[0]
 
 
+def node_type_of_name(name: str) -> int | None:
+    """Return the node type of a model's name; None for a name that is no model's."""
+    number = name.rpartition("_")[2]
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None
+
+
 def table_name(source: str, output_type: str) -> str:
     """Return what the files that compare models of a source and an output type begin with."""
     return f"{source}_{output_type}"

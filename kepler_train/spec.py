@@ -336,7 +336,15 @@ class RunSpec(BaseModel):
         False, "Add the .pkl files that clients of kepler-model-server 0.7 load; kepler-train never loads them."
     )
     publisher: str = _publish("", "Account named as publisher.")
-    node_type: int = _publish(0, "Node type index that the models are for.", ge=0, le=LARGEST_NODE_TYPE)
+    node_type: int | None = _publish(
+        None,
+        "Node type index that the models are for; empty: found by the machine's spec among those of the pipeline.",
+        ge=0,
+        le=LARGEST_NODE_TYPE,
+    )
+    own_node_type: bool = _publish(
+        False, "Keep a machine whose spec is not known under a node type of its own, by its name; else it is refused."
+    )
     cos_provider: Literal["none", "ibmcloud", "aws"] = _publish(
         "none", "Whose object store holds the secret below.", tekton="COS_PROVIDER"
     )
@@ -455,6 +463,13 @@ class RunSpec(BaseModel):
         if self.start is None or self.end is None:
             raise UserError("The run has no window yet: give start and end, or let the plan step work it out.")
         return self.start, self.end
+
+    @property
+    def settled_node_type(self) -> int:
+        """Return the node type of a run whose machine is known."""
+        if self.node_type is None:
+            raise UserError("The run has no node type yet: name one in node_type, or let the isolate step find it.")
+        return self.node_type
 
     def digest(self) -> str:
         """Return the SHA-256 of what decides about the models: not where they go, nor a window that stress makes."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kepler_train.machine.choice import RunNodeType
+from kepler_train.machine.node_attributes import NodeAttributes
 from kepler_train.model_key import ModelKey
 from kepler_train.spec import RunSpec
 from kepler_train.train import one_model
@@ -40,7 +42,13 @@ def labelled_rows(
     )
 
 
+def node_type(number: int) -> RunNodeType:
+    """The node type of a machine of which nothing is known."""
+    return RunNodeType(number=number, attrs=NodeAttributes(), members=[])
+
+
 def train_rows(frame: pd.DataFrame, run: RunSpec, key: ModelKey, out: Path, kept: Path | None = None) -> None:
     """Train one model on rows of a node that has no containers."""
+    run = run.model_copy(update={"node_type": run.node_type or 0})
     lags = one_model.windows_before(one_model.find_trainer(key.trainer), key)
     one_model.train_one(training_rows(frame, None, run, key.family, lags), out / "none", run, key, out, kept)

@@ -30,23 +30,31 @@ ASKED = {
     "folds": 2,
     "gate_mae": 40,
     "gate_limit": 1000,
+    "node_type": 0,
     "start": "2026-11-14T00:00:00Z",
     "end": "2026-11-14T01:00:00Z",
 }
 
 
 def write_node(
-    folder: Path, hours: float, seed: int = 2, containers: int = 6, idle: float = 300, nodes: int = 1
+    folder: Path,
+    hours: float,
+    seed: int = 2,
+    containers: int = 6,
+    idle: float = 300,
+    nodes: int = 1,
+    dialect: str = "legacy",
+    start: float = START,
 ) -> Path:
     """Write `kepler_query/`, `schedule.json` and `truth.parquet`."""
     scenario = Scenario(
-        start=START, duration=3600 * hours, seed=seed, containers=containers, phase=300, idle=idle, nodes=nodes
+        start=start, duration=3600 * hours, seed=seed, containers=containers, phase=300, idle=idle, nodes=nodes
     )
     runs = run_nodes(scenario)
     samples = folder / "kepler_query"
     samples.mkdir(parents=True)
     by_metric: dict[str, list[DecodedSeries]] = {}
-    for one in store_of(exported(runs, "legacy", [SOURCE], frozenset(), seed=2)).series:
+    for one in store_of(exported(runs, dialect, [SOURCE], frozenset(), seed=2)).series:
         by_metric.setdefault(one.labels["__name__"], []).append(DecodedSeries(one.labels, one.times, one.values))
     for metric, answer in by_metric.items():
         labels = {name for one in answer for name in one.labels} - {"__name__"}

@@ -21,7 +21,8 @@ def train_models(
     out: Path,
     machine: MachineSpec | None = None,
 ) -> Figures:
-    """Write `<out>/<pipeline>/…`."""
+    """Write `<out>/<pipeline>/…`; a spec that names no node type is for type 0."""
+    spec = spec.model_copy(update={"node_type": spec.node_type or 0})
     run = TemporaryRun(scratch, spec, title)
     run.give_plan(schedule)
     run.give_samples(samples, machine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +25,11 @@ from kepler_train.events import say
 if TYPE_CHECKING:
     from kepler_train.extract.table_parts import TableInParts
     from kepler_train.spec import RunSpec
+
+Inputs = Annotated[
+    str,
+    typer.Option("-i", "--input", help="The query: its folder, or kepler_query.json; several of a machine by commas."),
+]
 
 
 @takes(*o.SAMPLES, "nodes", "schedule", energy_sources="", feature_groups="")
@@ -83,10 +89,11 @@ def extract(
 
 
 @takes(
-    *("energy_sources", "feature_groups", "extractor", "resolution", "node_type", "schedule"),
+    *("energy_sources", "feature_groups", "extractor", "resolution", "schedule"),
     *o.ISOLATION,
     *o.SAMPLES,
     output_types="DynPower",
+    node_type=0,
 )
 def isolate(
     context: typer.Context,
@@ -127,43 +134,66 @@ def _write_table(table: TableInParts, output: str, preprocessed: bool, spec: Run
         place = data_path(output) / name
     with whole_file(place) as file:
         if preprocessed:
-            write_preprocessed(table, file, spec.node_type)
+            write_preprocessed(table, file, spec.node_type or 0)
         else:
             write_table(table, file, about)
     say(f"Wrote {place}: {table.rows:,} rows, {', '.join(table.columns)}.")
 
 
 @takes(
-    *("machine_id", "energy_sources", "feature_groups", "output_types", "abs_trainers", "dyn_trainers", "extractor"),
-    *("resolution", "continue_from", "seed", "nodes", "schedule", "node_type", "preprocessed_csv", "legacy_pickles"),
-    "publisher",
+    *("machine_id", "output_types", "extractor"),
+    *("resolution", "continue_from", "seed", "nodes", "schedule", "preprocessed_csv", "legacy_pickles"),
+    *("publisher", "node_type", "own_node_type"),
     *o.JUDGING,
     *o.ISOLATION,
     *o.SAMPLES,
     required=["pipeline"],
+    energy_sources="",
+    feature_groups="",
+    abs_trainers="",
+    dyn_trainers="",
 )
-def train(context: typer.Context, query_name: o.Input = "kepler_query", profile: o.Profile = "") -> None:
-    """Train power models from a query, judge them, and keep those that pass in MODEL_PATH/<pipeline>."""
+def train(context: typer.Context, query_name: Inputs = "kepler_query", profile: o.Profile = "") -> None:
+    """Train power models from a query, judge them, and keep them in MODEL_PATH/<pipeline>.
+
+    All feature groups and energy sources of the data are learnt by all trainers, unless some are named.
+    Those that do not pass the gate are kept with the reason; `export` leaves them out. The pipeline keeps the models of
+    machines of other node types.
+    """
     from kepler_train.cli.isolating import keep_background
-    from kepler_train.cli.training import keep_earlier_models, tell_trained, train_into
+    from kepler_train.cli.training import (
+        everything,
+        give_queries,
+        input_names,
+        keep_earlier_models,
+        phases_of_all,
+        tell_trained,
+        train_into,
+    )
     from kepler_train.export.database import is_pipeline
+    from kepler_train.runs.everything import of_the_data
     from kepler_train.runs.temporary import TemporaryRun
     from kepler_train.samples.parquet import window_of
 
     options = given(context)
-    asked = o.spec_of(options)
+    asked, left_open = everything(options)
     o.check_methods(asked)
     o.check_continue_from(asked.continue_from)
     home = model_path(asked.pipeline)
-    with query_samples(query_name) as samples, scratch() as work, whole_folder(home, is_pipeline) as place:
-        start, end = window_of(samples)
-        spec = asked.model_copy(update={"start": start, "end": end})
-        phases = o.schedule_of(options["schedule"])
+    with (
+        scratch() as work,
+        ExitStack() as locks,
+        whole_folder(home, is_pipeline) as place,
+    ):
+        samples = {name: locks.enter_context(query_samples(name)) for name in input_names(query_name)}
+        starts, ends = zip(*map(window_of, samples.values()), strict=True)
+        whole = asked.model_copy(update={"start": min(starts), "end": max(ends)})
+        spec = of_the_data(whole, samples.values(), left_open)
+        phases = phases_of_all(options["schedule"])
         machine = o.machine_of(spec.machine_id, phases)
         run = TemporaryRun(work, spec, query_name)
         run.give_plan(phases, keep_background(spec, profile), keep_earlier_models(spec))
-        run.give_samples(samples, machine)
-        run.do("extract")
+        give_queries(run, samples, phases, machine)
         run.do("isolate")
-        figures = train_into(place, run)
+        figures = train_into(place, run, locks, {"inputs": list(samples)} if len(samples) > 1 else None)
     tell_trained(spec, figures)

@@ -24,7 +24,7 @@ _OUTPUT = "-o"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-@takes("publisher", "legacy_pickles", required=["pipeline"])
+@takes("publisher", "legacy_pickles", *o.GATE, required=["pipeline"])
 def export(
     context: typer.Context,
     output: Annotated[str, typer.Option(_OUTPUT, "--output", help="Folder of the model database, as MODEL_DB/models.")],
@@ -36,8 +36,9 @@ def export(
         Literal["true", "false"], typer.Option("--zip", help="With a zip per model, and one of the whole pipeline.")
     ] = "true",
 ) -> None:
-    """Copy a trained pipeline into a model database, beside what is there, and list it."""
+    """Copy the models of a trained pipeline that pass the gate into a model database, beside what is there."""
     from kepler_train.export.database import copy_pipeline, is_pipeline, version_folder
+    from kepler_train.export.hold_back import hold_back
     from kepler_train.export.pipeline_metadata import utc
     from kepler_train.publish.index import list_pipeline
 
@@ -54,9 +55,13 @@ def export(
         fresh = work / spec.pipeline
         provenance["export_time"] = utc(datetime.now(UTC))
         models = copy_pipeline(pipeline, fresh, provenance, archives, spec.legacy_pickles)
+        held_back = hold_back(fresh, spec)
+        models -= len(held_back)
         with _writing(home, root):
             changed = _put(fresh, place)
             changed |= _put_archive(place, work, archives)
+    for name, reason in held_back.items():
+        warn(f"{name} does not pass the gate and is not exported: {reason}.")
     list_pipeline(str(home.absolute()), spec.pipeline)
     if root != home and is_pipeline(root / spec.pipeline):
         warn(f"{root / spec.pipeline} is of an earlier version and is left as it is: models are in {home} now.")

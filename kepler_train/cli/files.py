@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -146,3 +147,18 @@ def whole_folder(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pa
 def is_query(folder: Path) -> bool:
     """Return whether a folder holds samples and nothing else."""
     return all(file.suffix == ".parquet" for file in folder.iterdir())
+
+
+@contextmanager
+def alone_beside(file: Path) -> Iterator[None]:
+    """Hold a lock beside a file or folder: of two that add at once, the second must read what the first wrote."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        folder = os.open(file.parent, os.O_RDONLY)
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}. Choose another place.") from None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # ends with the descriptor
+        yield
+    finally:
+        os.close(folder)

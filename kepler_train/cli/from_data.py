@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +56,7 @@ def isolate_from_data(
     place = table_path(output)
     file = _frame_file(frame)
     rows = _read(file, asked)
-    spec = asked.model_copy(update={"node_type": _node_type(rows, options["node_type"])})
+    spec = asked.model_copy(update={"node_type": _node_type(rows, options["node_type"]) or 0})
     columns = chosen_features(rows, features, spec.feature_groups[0], spec.thirdparty_metrics)
     machine = o.machine_of(spec.machine_id, o.schedule_of(""))
     with scratch() as work, whole_file(place, inputs=[file]) as whole:
@@ -70,11 +71,10 @@ def isolate_from_data(
 
 @takes(
     *("machine_id", "energy_sources", "feature_groups", "continue_from", "seed", "nodes", "schedule"),
-    *("thirdparty_metrics", "publisher", "legacy_pickles"),
+    *("thirdparty_metrics", "publisher", "legacy_pickles", "node_type", "own_node_type"),
     *o.JUDGING,
     required=["pipeline"],
     output_types="AbsPower",
-    node_type=None,
 )
 def train_from_data(
     context: typer.Context,
@@ -82,7 +82,7 @@ def train_from_data(
     trainers: Annotated[str, typer.Option(help="Trainers, separated by commas, or auto.")] = "",
     features: Features = "group",
 ) -> None:
-    """Train power models from a frame, judge them, and keep those that pass in MODEL_PATH/<pipeline>.
+    """Train power models from a frame, judge them, and keep them with their verdicts in MODEL_PATH/<pipeline>.
 
     AbsPower learns the power of nodes; DynPower needs a frame that `isolate` or `isolate-from-data` wrote. With a
     schedule each row has the load of the phase that holds its window.
@@ -115,8 +115,9 @@ def train_from_data(
     columns = chosen_features(rows, features, asked.feature_groups[0], asked.thirdparty_metrics)
     times = rows.rows[TIME]
     window = {"start": times.min().to_pydatetime(), "end": times.max().to_pydatetime()}
-    spec = asked.model_copy(update=window | {"node_type": _node_type(rows, options["node_type"])})
-    machine = o.machine_of(spec.machine_id, phases)
+    machine = o.machine_of(asked.machine_id, phases)
+    number = asked.node_type if machine else _node_type(rows, asked.node_type)
+    spec = asked.model_copy(update=window | {"node_type": number})
     arguments = {
         "input": file.name,
         "input_sha256": sha256_of(file),
@@ -124,11 +125,11 @@ def train_from_data(
         "features": columns.columns,
         "schedule": Path(options["schedule"]).name,
     }
-    with scratch() as work, whole_folder(model_path(spec.pipeline), is_pipeline) as place:
+    with scratch() as work, ExitStack() as locks, whole_folder(model_path(spec.pipeline), is_pipeline) as place:
         run = TemporaryRun(work, spec, file.name)
         run.give_plan(phases, keep_earlier_models(spec), columns.write)
         give_isolated_rows(run, rows, about, machine)
-        figures = train_into(place, run, arguments)
+        figures = train_into(place, run, locks, arguments)
     tell_trained(spec, figures)
 
 
@@ -146,8 +147,8 @@ def _read(file: Path, spec: RunSpec) -> UserFrame:
     return read_user_frame(file, spec.energy_sources[0], spec.machine_id)
 
 
-def _node_type(rows: UserFrame, asked: int | None) -> int:
-    """Return the node type that the user names, else that of the frame, else 0."""
+def _node_type(rows: UserFrame, asked: int | None) -> int | None:
+    """Return the node type that the user names, else that of the frame; None where neither says one."""
     from kepler_train.spec import LARGEST_NODE_TYPE
 
     numbers = ", ".join(f"{number:g}" for number in rows.node_types).replace("nan", "none")
@@ -156,7 +157,7 @@ def _node_type(rows: UserFrame, asked: int | None) -> int:
             warn(f"Node type {asked} is asked for, where the frame says {numbers}.")
         return asked
     if not rows.node_types:
-        return 0
+        return None
     (first, *others) = rows.node_types
     if others or not first.is_integer() or first > LARGEST_NODE_TYPE:
         raise UserError(

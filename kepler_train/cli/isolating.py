@@ -9,19 +9,19 @@ from kepler_train.errors import UserError
 from kepler_train.isolate.background import MODELS, write_profiles
 from kepler_train.isolate.isolators import MAY_USE_PROFILE
 from kepler_train.isolate.profile import (
-    PROFILES,
     BackgroundProfile,
     parse_profile,
-    profile_file,
     profile_name,
+    profile_number,
     read_profile,
 )
 from kepler_train.machine.by_node import ANY_NODE
-from kepler_train.plan.background import keep_models
+from kepler_train.plan.background import keep_models, keep_profiles
 from kepler_train.runs.tables import extracted, idle_profiles
 from kepler_train.runs.temporary import Write
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
+from kepler_train.workspace.folder import FolderStore
 
 # A profile says its node type first; a query begins with the name of a metric.
 _FIRST_KEY, _LOOKED_AT = b'"node_type"', 100
@@ -41,30 +41,38 @@ def keep_background(spec: RunSpec, profile: str) -> Write:
         if spec.isolator == "trainer":
             keep_models(spec, str(model_path("")), folder / MODELS)
         elif spec.isolator in MAY_USE_PROFILE:
-            write_profiles(_named_profiles(profile, spec) if profile else _stored_profile(spec), folder)
+            if profile:
+                write_profiles(_named_profiles(profile, spec), folder)
+            else:
+                keep_profiles(spec, FolderStore(data_path("")), folder)
 
     return keep
-
-
-def _stored_profile(spec: RunSpec) -> dict[str, BackgroundProfile]:
-    stored = read_profile(data_path(PROFILES), spec.node_type)
-    return {ANY_NODE: stored} if stored else {}
 
 
 def _named_profiles(name: str, spec: RunSpec) -> dict[str, BackgroundProfile]:
     """Return the profiles of a file, of a folder of them, or of an idle query."""
     folder = data_path(name)
-    if folder.is_dir() and any(folder.glob("node_type_*.json")):
-        stored = read_profile(folder, spec.node_type)
-        if stored is None:
-            missing = profile_name(spec.node_type)
-            raise UserError(f"{folder} has no profile of node type {spec.node_type}: {missing} is not there.")
-        return {ANY_NODE: stored}
-    for file in (folder, named(name, ".json"), profile_file(folder, spec.node_type)):
+    if folder.is_dir() and (stored := sorted(folder.glob("node_type_*.json"))):
+        number = spec.node_type if spec.node_type is not None else _only_number(folder, stored)
+        profile = read_profile(folder, number)
+        if profile is None:
+            missing = profile_name(number)
+            raise UserError(f"{folder} has no profile of node type {number}: {missing} is not there.")
+        return {ANY_NODE: profile}
+    for file in (folder, named(name, ".json")):
         if file.is_file() and _is_profile(file):
             return {ANY_NODE: parse_profile(file.read_bytes(), file, spec.node_type)}
     with query_samples(name) as samples, scratch() as work:
-        return idle_profiles(extracted(work, spec, samples, Schedule()))
+        idle = spec.model_copy(update={"node_type": spec.node_type or 0})  # isolation gives it that of the machine
+        return idle_profiles(extracted(work, idle, samples, Schedule()))
+
+
+def _only_number(folder: Path, profiles: list[Path]) -> int:
+    """Return the node type of the one profile of a folder; refuse a choice among several."""
+    numbers = [number for file in profiles if (number := profile_number(file.name)) is not None]
+    if len(numbers) != 1:
+        raise UserError(f"{folder} has profiles of {len(numbers)} node types: name the one file that is meant.")
+    return numbers[0]
 
 
 def _is_profile(file: Path) -> bool:

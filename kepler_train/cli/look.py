@@ -134,7 +134,7 @@ def _plot_estimates(target: Target, model: str, data: str, place: Path, options:
     say(f"Wrote {place}: {len(rows):,} rows, {found['component'].nunique()} components.")
 
 
-@takes("energy_sources", "metric_prefix", "nodes", "node_type", "schedule", feature_groups="")
+@takes("energy_sources", "metric_prefix", "nodes", "schedule", feature_groups="", node_type=0)
 def profile(
     context: typer.Context,
     query_name: o.Input = "kepler_query",

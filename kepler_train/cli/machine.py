@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kepler_train.cli import options as o
-from kepler_train.cli.files import data_path, named, whole_file
+from kepler_train.cli.files import alone_beside, data_path, named, whole_file
 from kepler_train.cli.parameters import given, takes
 from kepler_train.errors import UserError, unknown_name
 from kepler_train.events import say, warn
@@ -139,7 +135,7 @@ def _in_words(match: Match) -> str:
 
 def _add(file: Path, machine_id: str, machine: MachineSpec) -> None:
     file = file.resolve()  # a link to an index stays a link
-    with _alone_beside(file):
+    with alone_beside(file):
         index = _read(file, begin=True)
         joined, number = index.add(machine_id, machine)
         if joined == index:
@@ -160,18 +156,3 @@ def _read(file: Path, begin: bool = False) -> NodeTypeIndex:
         and_more = f" and {more:,} more" if more else ""
         warn(f"{file} has no node type {', '.join(map(str, gaps))}{and_more}: the numbers of the others stay.")
     return index
-
-
-@contextmanager
-def _alone_beside(file: Path) -> Iterator[None]:
-    """Hold a lock beside a file: of two that add at once, the second must read what the first wrote."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        folder = os.open(file.parent, os.O_RDONLY)
-    except OSError as error:
-        raise UserError(f"{file} cannot be written: {error.strerror}. Choose another place.") from None
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)  # ends with the descriptor
-        yield
-    finally:
-        os.close(folder)

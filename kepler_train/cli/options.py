@@ -22,7 +22,8 @@ Preprocessed = Annotated[
 ]
 # Parameters that several commands take.
 SAMPLES = ("thirdparty_metrics", "metric_prefix", "vm_train")
-JUDGING = ("gate_mae", "gate_mape", "gate_limit", "mape_floor", "folds", "interval_level")
+GATE = ("gate_mae", "gate_mape", "gate_limit")
+JUDGING = (*GATE, "mape_floor", "folds", "interval_level")
 ISOLATION = ("isolator", "abs_pipeline", "target_hints", "bg_hints", "attribution")
 
 

@@ -94,6 +94,7 @@ def _options(taken: Taken) -> list[Any]:
 def _option(name: str, info: FieldInfo, taken: Taken) -> Parameter:
     known: Any = info.json_schema_extra
     kind: Any = list[str] if get_origin(info.annotation) is list else info.annotation
+    kind = int if kind == int | None else kind
     default = taken.defaults.get(name, info.default)
     if kind == list[str] and isinstance(default, str):
         default = [default] if default else []

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kepler_train.evaluate.baselines import title
-from kepler_train.evaluate.evaluation import Evaluation
+from kepler_train.evaluate.evaluation import Evaluation, ModelVerdict
 from kepler_train.evaluate.figures import worst
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.standings import in_groups
-from kepler_train.model_key import model_name
+from kepler_train.model_key import ModelKey, model_name
 from kepler_train.models.metadata import ByComponent
 
 ErrorRow = dict[str, Any]
 
 
-def error_tables(evaluation: Evaluation, node_type: int) -> dict[str, list[ErrorRow]]:
-    """Return the errors of the models that pass by `<source>_<output type>`, the best first."""
+def error_tables(models: Mapping[ModelKey, ModelVerdict], node_type: int) -> dict[str, list[ErrorRow]]:
+    """Return the errors of models by `<source>_<output type>`, the best first."""
     tables: dict[str, list[ErrorRow]] = {}
-    for key, verdict in evaluation.passing.items():
+    for key, verdict in models.items():
         row = _row(model_name(key.trainer, node_type), key.group, verdict.figures[Protocol.BLOCKED])
         tables.setdefault(key.table, []).append(row)
     return {name: _sorted(rows) for name, rows in tables.items()}

@@ -17,7 +17,8 @@ from kepler_train.export.card import CARD, PICTURE, write_card
 from kepler_train.export.error_tables import error_report, error_tables
 from kepler_train.export.model_tables import write_model_tables
 from kepler_train.export.pipeline_metadata import PipelineMetadata
-from kepler_train.machine.node_attributes import NodeAttributes
+from kepler_train.machine.choice import RunNodeType
+from kepler_train.machine.node_types import NODE_TYPES, NodeTypeIndex
 from kepler_train.model_key import ModelKey
 from kepler_train.models.archive import write_archive
 from kepler_train.models.artifact import read_metadata
@@ -26,7 +27,8 @@ from kepler_train.models.pickles import add_pickles
 from kepler_train.models.sums import write_sums
 from kepler_train.spec import RunSpec
 
-NODE_TYPES = "node_type_index.json"
+ERROR_REPORT = "error_report"
+"""The folder with a table of errors for each node type of a pipeline."""
 
 
 def export_model(trained: Path, home: Path, key: ModelKey, evaluation: Evaluation, *, pickles: bool = False) -> None:
@@ -36,7 +38,8 @@ def export_model(trained: Path, home: Path, key: ModelKey, evaluation: Evaluatio
     """
     model, verdict, place = trained / MODEL, evaluation.models[key], home / str(key.family)
     trivial = evaluation.trivial(key.family)
-    metadata = read_metadata(model).judged(verdict.mae, verdict.mape, verdict.figures, trivial=trivial)
+    refused = {"refused": verdict.refused} if verdict.refused else {}
+    metadata = read_metadata(model).judged(verdict.mae, verdict.mape, verdict.figures, trivial=trivial, **refused)
     folder = place / metadata.model_name
     shutil.copytree(model, folder, copy_function=shutil.copyfile)  # whose they were is of no interest
     write_json(folder / METADATA, metadata.content())
@@ -60,19 +63,24 @@ def export_pipeline(
     spec: RunSpec,
     isolator: str,
     evaluation: Evaluation,
+    kind: RunNodeType,
     trained: tuple[datetime, datetime] | None = None,
+    *,
+    every: bool = False,
 ) -> None:
-    """Write what describes the pipeline: its metadata, its arguments, its machine, tables of the models that pass.
+    """Write what describes the pipeline: its metadata, its arguments, its node type, tables of its models.
 
-    `isolator` is the one that was used, which `auto` does not say; `trained` is when training began and ended.
+    `isolator` is the one that was used, which `auto` does not say; `trained` is when training began and ended. With
+    `every` the error report has all models, else those that pass.
     """
     PipelineMetadata.of(spec, isolator, trained).write(home)
     (home / ARGUMENTS).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
-    _write_node_type(home, spec)
+    index = NodeTypeIndex.empty().with_type(kind.number, kind.entry)
+    (home / NODE_TYPES).write_text(index.text(), encoding="utf-8")
     write_model_tables(home)
-    tables = error_tables(evaluation, spec.node_type)
-    (home / "error_report").mkdir()
-    report = home / "error_report" / f"node_type_{spec.node_type}.md"
+    tables = error_tables(evaluation.models if every else evaluation.passing, kind.number)
+    (home / ERROR_REPORT).mkdir()
+    report = home / ERROR_REPORT / f"node_type_{kind.number}.md"
     report.write_text(error_report(tables, evaluation), encoding="utf-8")
 
 
@@ -80,12 +88,3 @@ def complete_arguments(home: Path, more: Mapping[str, Any]) -> None:
     """Add to the arguments of a pipeline what its spec does not say."""
     arguments = json.loads((home / ARGUMENTS).read_text(encoding="utf-8"))
     (home / ARGUMENTS).write_text(json.dumps(arguments | dict(more), indent=1), encoding="utf-8")
-
-
-def _write_node_type(home: Path, spec: RunSpec) -> None:
-    """Write the node type of the models with the machine they were trained on, where it is known."""
-    model = next(home.glob(f"*/*/*/*/{METADATA}"), None)
-    machine = NodeAttributes.model_validate(read_metadata(model.parent).machine_spec if model else {})
-    if len(machine.unknown()) < len(machine.attributes()):
-        members = [spec.machine_id] if spec.machine_id else []
-        write_json(home / NODE_TYPES, {str(spec.node_type): {"attrs": machine.attributes(), "members": members}})

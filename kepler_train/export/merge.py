@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kepler_train.errors import UserError
-from kepler_train.export.layout import NODE_TYPES
 from kepler_train.export.model_tables import TableRow, own_models, tables_in, write_model_tables
 from kepler_train.export.pictures import TablePictures
 from kepler_train.export.pipeline_metadata import PipelineMetadata
-from kepler_train.machine.node_types import NodeTypeIndex
+from kepler_train.machine.node_types import NODE_TYPES, NodeTypeIndex
 from kepler_train.models.files import METADATA, read_json, write_json
 
 

@@ -81,6 +81,11 @@ class PipelineMetadata(Record):
         return self.after(earlier).model_copy(update=trainers)
 
     @classmethod
+    def of_folder(cls, folder: Path) -> PipelineMetadata:
+        """Read the metadata in a folder of whichever name, as that of a version."""
+        return read_record(cls, (folder / METADATA).read_bytes(), str(folder / METADATA))
+
+    @classmethod
     def read(cls, pipeline: Path) -> PipelineMetadata:
         """Read the metadata in the folder of a pipeline; refuse a folder of anything else in one sentence."""
         file = pipeline / METADATA

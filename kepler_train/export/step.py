@@ -16,6 +16,7 @@ from kepler_train.export.report import REPORT, write_report
 from kepler_train.isolate.background import pass_on_profile
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.isolate.preprocessed import copy_preprocessed_data
+from kepler_train.machine.choice import RunNodeType
 from kepler_train.model_key import ModelKey
 from kepler_train.models.artifact import read_metadata
 from kepler_train.records import read_record
@@ -25,8 +26,18 @@ from kepler_train.workspace import Figures, Inputs
 
 
 def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
-    """Export the models of the run."""
+    """Export the models of the run that pass the gate."""
+    return _export(inputs, spec, out, every=False)
+
+
+def keep(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
+    """Write every model of the run with its verdict, as `kepler-train train` keeps them: the gate is at its export."""
+    return _export(inputs, spec, out, every=True)
+
+
+def _export(inputs: Inputs, spec: RunSpec, out: Path, *, every: bool) -> Figures:
     isolated = inputs.folder("isolate")
+    spec = RunNodeType.read(isolated).settled(spec)
     pass_on_profile(isolated, out)
     trained = {ModelKey.parse(part): folder for part, folder in inputs.parts("train").items()}
     verdict = inputs.folder("validate") / VERDICT  # which a run on a given frame does not have
@@ -34,7 +45,8 @@ def export(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     manifests = [inputs.run.manifest("train", part) for part in inputs.parts("train")]
     times = [(manifest.started, manifest.ended) for manifest in manifests if manifest]
     span = (min(start for start, _ in times), max(end for _, end in times)) if times else None
-    return export_models(trained, isolated, inputs.folder("evaluate"), judged, spec, inputs.run.name, out, span)
+    evaluated = inputs.folder("evaluate")
+    return export_models(trained, isolated, evaluated, judged, spec, inputs.run.name, out, span, every=every)
 
 
 def export_models(
@@ -46,10 +58,13 @@ def export_models(
     run: str,
     out: Path,
     span: tuple[datetime, datetime] | None = None,
+    *,
+    every: bool = False,
 ) -> Figures:
     """Write `<pipeline>/…` for every passing model, and a report on all of them, for editors and for browsers.
 
-    `span` is when training began and ended, where that is known.
+    `span` is when training began and ended, where that is known. With `every` models that do not pass are written too,
+    with the reason in their metadata.
     """
     evaluation = Evaluation.read(evaluated)
     isolation = read_record(Isolation, (isolated / ISOLATION).read_bytes(), str(isolated / ISOLATION))
@@ -57,9 +72,9 @@ def export_models(
     home.mkdir()
     copy_preprocessed_data(isolated, home)
     passing = evaluation.passing
-    for key in passing:
+    for key in evaluation.models if every else passing:
         export_model(trained[key], home, key, evaluation, pickles=spec.legacy_pickles)
-    export_pipeline(home, spec, isolation.isolator, evaluation, span)
+    export_pipeline(home, spec, isolation.isolator, evaluation, RunNodeType.read(isolated), span, every=every)
     draw_pictures(evaluation, lambda key: HeldOut.read(trained[key] / HELD_OUT), home)
     write_report(home / REPORT, spec, evaluation, isolation, run)
     machine = next((read_metadata(folder / MODEL).machine_spec for folder in trained.values()), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kepler_train.columns import meter_of, power_columns
+from kepler_train.columns import NODE, meter_of, power_columns
 from kepler_train.events import warn
 from kepler_train.workspace import files_of
 
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 NODE_FILE, CONTAINERS_FILE = "node.parquet", "containers.parquet"
 PACKAGES_FILE = "packages.parquet"  # only of machines with several packages
+
+
+def extracted_nodes(extracted: Path) -> set[str]:
+    """Return the nodes that have rows."""
+    import pyarrow.parquet as pq
+
+    tables = (pq.read_table(file, columns=[NODE]) for file in files_of(extracted, NODE_FILE))
+    return {str(node) for table in tables for node in table.column(NODE).unique().to_pylist()}
 
 
 def read_node_rows(extracted: Path) -> pd.DataFrame:

@@ -16,15 +16,20 @@ from pydantic import TypeAdapter
 
 from kepler_train.arrays import Floats
 from kepler_train.columns import power_column
+from kepler_train.errors import UserError
 from kepler_train.isolate.profile import (
     PROFILES,
     BackgroundProfile,
     merge_profiles,
     parse_profile,
+    profile_file,
     profile_name,
 )
 from kepler_train.isolate.removal import PredictPower
 from kepler_train.machine.by_node import ANY_NODE
+from kepler_train.machine.choice import RunNodeType
+from kepler_train.machine.node_types import NODE_TYPES, NodeTypeIndex
+from kepler_train.model_key import model_name
 from kepler_train.models import PowerModel, load_model
 from kepler_train.models.files import METADATA
 from kepler_train.spec import RunSpec
@@ -64,18 +69,45 @@ class KnownBackground:
         return power
 
 
-def read_known_background(folder: Path, spec: RunSpec) -> KnownBackground:
-    """Return what was kept in a folder; a profile without a node type serves its own node only."""
-    file, by_node = folder / PROFILE, folder / PROFILES_BY_NODE
+def read_known_background(folder: Path, spec: RunSpec, kind: RunNodeType) -> KnownBackground:
+    """Return what was kept in a folder for a node type.
+
+    A profile of type 0 serves its own node only, unless the machines are known: earlier versions called all of them 0.
+    """
+    file, by_node = profile_file(folder / PROFILES, kind.number), folder / PROFILES_BY_NODE
     profiles: dict[str, BackgroundProfile] = {}
     if by_node.is_file():
-        profiles = _BY_NODE.validate_json(by_node.read_bytes())
+        given = _BY_NODE.validate_json(by_node.read_bytes())
+        # Who names a profile means it for this machine, whichever number the machine has in the pipeline.
+        profiles = {name: profile.model_copy(update={"node_type": kind.number}) for name, profile in given.items()}
     elif file.is_file():
-        profile = parse_profile(file.read_bytes(), file, spec.node_type)
-        profiles = {ANY_NODE if spec.node_type else profile.node: profile}
-    files = sorted((folder / MODELS).glob(f"*/*/*/{METADATA}"))
-    models = {(file.parts[-4], file.parts[-3]): load_model(file.parent) for file in files}  # by group and source
-    return KnownBackground(profiles, models)
+        profile = parse_profile(file.read_bytes(), file, kind.number)
+        of_any = kind.number or (profile.machine and not kind.attrs.unknown())
+        profiles = {ANY_NODE if of_any else profile.node: profile}
+    return KnownBackground(profiles, _kept_models(folder / MODELS, spec, kind))
+
+
+def _kept_models(folder: Path, spec: RunSpec, kind: RunNodeType) -> dict[tuple[str, str], PowerModel]:
+    """Return the AbsPower model of every feature group and source for the machine of a run."""
+    if not folder.is_dir():
+        return {}
+    number = kind.number
+    if (folder / NODE_TYPES).is_file():  # the other pipeline has numbers of its own
+        index = NodeTypeIndex.read(folder / NODE_TYPES)
+        found = index.exact(kind.attrs)
+        found = index.of_member(kind.members, kind.attrs) if found is None else found
+        number = number if found is None else found
+    models: dict[tuple[str, str], PowerModel] = {}
+    for place in sorted(folder.glob("*/*")):
+        files = list(place.glob(f"{model_name('*', number)}/{METADATA}"))
+        if not files:
+            group, source = place.parts[-2:]
+            raise UserError(
+                f"The pipeline {spec.abs_pipeline} has no AbsPower model of node type {number} for {source} on {group}:"
+                " train it first, or choose another isolator."
+            )
+        models[place.parts[-2], place.parts[-1]] = load_model(files[0].parent)
+    return models
 
 
 def write_profiles(profiles: Mapping[str, BackgroundProfile], folder: Path) -> None:
@@ -89,10 +121,11 @@ def pass_on_profile(isolated: Path, folder: Path) -> None:
         shutil.copyfile(isolated / PROFILE, folder / PROFILE)
 
 
-def promote_profile(content: bytes, store: FileStore, node_type: int) -> BackgroundProfile:
+def promote_profile(content: bytes, store: FileStore) -> BackgroundProfile:
     """Merge the profile of a run into that of its node type in a workspace, and return the result."""
+    fresh = merged = parse_profile(content, "The run's own profile")
+    node_type = fresh.node_type
     key = f"{PROFILES}/{profile_name(node_type)}"
-    fresh = merged = parse_profile(content, "The run's own profile", node_type)
 
     def merge(before: bytes | None) -> bytes | None:
         nonlocal merged

@@ -88,11 +88,11 @@ def _choose(
     machines = {str(name): common_machine(machine_specs, [str(name)]) for name in node[NODE].unique()}
     scheduled: dict[str, BackgroundProfile] = {}
     if spec.isolator in MAY_USE_PROFILE:
-        scheduled = scheduled_profiles(node, containers, spec.node_type, machines)
+        scheduled = scheduled_profiles(node, containers, spec.settled_node_type, machines)
     if scheduled:
         longest = max(scheduled.values(), key=lambda profile: profile.seconds)
         (out / PROFILE).write_text(longest.model_dump_json(indent=1), encoding="utf-8")
-    return choose(spec.isolator, node, features, known.profiles, scheduled, spec.node_type, machines)
+    return choose(spec.isolator, node, features, known.profiles, scheduled, spec.settled_node_type, machines)
 
 
 def _removal(

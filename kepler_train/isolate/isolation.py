@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from kepler_train.arrays import Floats, Positions
 from kepler_train.catalog import catalog
-from kepler_train.columns import CONTAINER, NODE, TIME, WORKLOAD, component_of
+from kepler_train.columns import CONTAINER, INPUT, NODE, TIME, WORKLOAD, component_of
 from kepler_train.errors import DataError
 from kepler_train.isolate.attribution import UNATTRIBUTED, Shares, shares
 from kepler_train.isolate.clipping import Removed, subtract_background
@@ -144,7 +144,7 @@ def _isolated(
     watts, removed = subtract_background(node, removal.background_power(group, background), removal.deviation)
     work = {name: usage.beyond(name) for name in features if name in usage.everyone}
     rows = pd.DataFrame(
-        {name: node[name] for name in (TIME, NODE, WORKLOAD)}
+        {name: node[name] for name in (TIME, NODE, WORKLOAD, INPUT) if name in node.columns}
         | {name: work.get(name, node[name]) for name in features}
         | watts
     )

@@ -32,7 +32,7 @@ def write_preprocessed_data(node: pd.DataFrame, isolated: Path, spec: RunSpec) -
             features = columns_of_group(node, group, spec.thirdparty_metrics)
             for source in _sources(spec, power_columns(node)):
                 table = training_table(node, features, source)
-                write_preprocessed(table, file_of("AbsPower", source, group), spec.node_type)
+                write_preprocessed(table, file_of("AbsPower", source, group), spec.settled_node_type)
         if "DynPower" in spec.output_types:
             windows = pd.read_parquet(isolated / isolated_node_file(group), columns=[TIME, NODE, WORKLOAD])
             with ScratchFolder() as scratch:
@@ -40,7 +40,7 @@ def write_preprocessed_data(node: pd.DataFrame, isolated: Path, spec: RunSpec) -
                 features = group_columns(rows.complete, group, spec.thirdparty_metrics)
                 for source in _sources(spec, rows.power):
                     table_of_source = rows.table(features, source)
-                    write_preprocessed(table_of_source, file_of("DynPower", source, group), spec.node_type)
+                    write_preprocessed(table_of_source, file_of("DynPower", source, group), spec.settled_node_type)
 
 
 def _sources(spec: RunSpec, power: list[str]) -> list[str]:

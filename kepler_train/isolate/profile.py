@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -119,6 +120,12 @@ def profile_name(node_type: int) -> str:
     return f"node_type_{node_type}.json"
 
 
+def profile_number(name: str) -> int | None:
+    """Return the node type of a profile by the name of its file; None for another file."""
+    match = re.fullmatch(r"node_type_(0|[1-9][0-9]{0,8})\.json", name)
+    return int(match[1]) if match else None
+
+
 def profile_file(folder: Path, node_type: int) -> Path:
     """Return where the profile of a node type is kept."""
     return folder / profile_name(node_type)
@@ -136,8 +143,8 @@ def read_profile(folder: Path, node_type: int) -> BackgroundProfile | None:
     return parse_profile(content, file, node_type)
 
 
-def parse_profile(content: bytes, where: object, node_type: int) -> BackgroundProfile:
-    """Return the profile of a node type from its JSON."""
+def parse_profile(content: bytes, where: object, node_type: int | None = None) -> BackgroundProfile:
+    """Return a profile from its JSON; refuse that of another node type than the one given."""
     try:
         profile = BackgroundProfile.model_validate(strict_json.parse(content))
     except strict_json.NotStrict as error:
@@ -145,6 +152,6 @@ def parse_profile(content: bytes, where: object, node_type: int) -> BackgroundPr
     except ValidationError as error:
         place = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"])
         raise UserError(f"{where} is not a background profile: {place or 'its JSON'} is wrong.") from None
-    if profile.node_type != node_type:
+    if node_type not in (None, profile.node_type):
         raise UserError(f"{where} is the background profile of node type {profile.node_type}, not of {node_type}.")
     return profile

@@ -45,6 +45,18 @@ class NodeAttributes(BaseModel):
         attributes, others = self.attributes(), other.attributes()
         return [name for name, value in attributes.items() if value is not None and value != others[name]]
 
+    def contradicting(self, other: NodeAttributes) -> list[str]:
+        """Return the names of the attributes that are known of both and differ."""
+        others = other.attributes()
+        return [name for name in self.differing(other) if others[name] is not None]
+
+    def completed(self, other: NodeAttributes) -> NodeAttributes:
+        """Return these attributes, and those of `other` where they are not known."""
+        others = other.attributes()
+        return NodeAttributes.model_validate(
+            {name: others[name] if value is None else value for name, value in self.attributes().items()}
+        )
+
 
 def similarity(one: NodeAttributes, other: NodeAttributes) -> float:
     """Return how alike two machines are, from 0 to 1; 1 only when all attributes are known and equal.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from kepler_train import strict_json
 from kepler_train.errors import UserError, first_problem
 from kepler_train.machine.node_attributes import WEIGHTS, NodeAttributes, similarity
 
+NODE_TYPES = "node_type_index.json"
+"""The file of a pipeline's node types."""
 MOST_GAPS = 20
 
 
@@ -99,11 +102,36 @@ class NodeTypeIndex:
         return list(itertools.islice(unused, most))
 
     def exact(self, machine: NodeAttributes) -> int | None:
-        """Return the lowest number of a type whose attributes all equal the machine's."""
+        """Return the lowest number of a type whose attributes all equal the machine's; None for an unknown machine."""
         attributes = machine.attributes()
+        if not any(attributes.values()):
+            return None
         return min(
             (number for number, kind in self.types.items() if kind.attrs.attributes() == attributes), default=None
         )
+
+    @property
+    def next_number(self) -> int:
+        """Return the number of the next new type."""
+        return max(self.types, default=-1) + 1
+
+    def of_member(self, names: Collection[str], machine: NodeAttributes) -> int | None:
+        """Return the lowest number of a type that has a machine of these names, and no other attribute than it."""
+        fitting = (
+            number
+            for number, kind in self.types.items()
+            if set(names) & set(kind.members) and not machine.contradicting(kind.attrs)
+        )
+        return min(fitting, default=None)
+
+    def with_type(self, number: int, kind: NodeType) -> NodeTypeIndex:
+        """Return the index with a type, or with what it adds to the attributes and members of the type there."""
+        entry, before = self._document.get(str(number), {}), self.types.get(number)
+        known = before.attrs.completed(kind.attrs) if before else kind.attrs
+        members = dict.fromkeys([*(before.members if before else ()), *kind.members])
+        entry = entry | {"attrs": known.attributes(), "members": list(members)}
+        document = self._document | {str(number): entry}
+        return replace(self, types=self.types | {number: NodeType.model_validate(entry)}, _document=document)
 
     def add(self, machine_id: str, machine: NodeAttributes) -> tuple[NodeTypeIndex, int]:
         """Return the index with this machine in the type equal to it, else in a new one; and that type's number."""
@@ -114,7 +142,7 @@ class NodeTypeIndex:
             )
         number = self.exact(machine)
         if number is None:
-            number = max(self.types, default=-1) + 1
+            number = self.next_number
             entry: dict[str, Any] = {"attrs": machine.attributes(), "members": [machine_id]}
         else:
             entry = self._document[str(number)]

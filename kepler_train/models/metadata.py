@@ -132,6 +132,7 @@ class Training(Record):
     window: list[str] = []  # the times of the first and the last row
     rows: int = 0
     workloads: dict[str, int] = {}  # rows of each
+    inputs: dict[str, int] = {}  # rows of each query, where there are several
     settings: dict[str, Any] = {}
     evaluation: HoldingOut | None = None
     trivial_features: dict[str, str] = {}  # what stands for CPU time in the trivial model
@@ -158,6 +159,7 @@ class ModelMetadata(Training, Identity):
 
     mae: Number | None = None  # of the worst component in blocks of time, as mape (%)
     mape: Number | None = None
+    refused: str = ""  # why it does not pass the gate
     figures: ByProtocol = {}
     trivial: dict[str, dict[str, dict[str, TrivialFigures]]] = {}  # by trivial model, protocol and component
 

@@ -25,6 +25,7 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """
     from kepler_train.plan.background import keep_known
     from kepler_train.plan.checkpoints import keep_checkpoints
+    from kepler_train.plan.node_types import keep_node_types
     from kepler_train.plan.previous import keep_previous
     from kepler_train.query.credentials import credentials_for
 
@@ -40,18 +41,21 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     place = open_store(models)
     if isinstance(place, S3Store):
         place.check_server()  # the same, for the keys of S3
-    if spec.stress:
-        _check_stress(spec)
+
+    def keep_what_is_there() -> None:
         keep_known(spec, store, models, out)
+        keep_node_types(spec.pipeline, models, out)
         keep_previous(spec, models, out)
         keep_checkpoints(spec, models, out)
+
+    if spec.stress:
+        _check_stress(spec)
+        keep_what_is_there()
         (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
         return {"loads": len(spec.stress_args)}
     start, end = spec.window
     schedule = read_schedule(spec.schedule)
-    keep_known(spec, store, models, out)
-    keep_previous(spec, models, out)
-    keep_checkpoints(spec, models, out)
+    keep_what_is_there()
     inside = [phase for phase in schedule.phases if phase.start < end and phase.end > start]
     (out / SPEC).write_text(spec.model_dump_json(indent=1), encoding="utf-8")
     (out / SCHEDULE).write_text(

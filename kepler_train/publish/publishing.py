@@ -27,6 +27,10 @@ class Published(NamedTuple):
     record: VersionRecord
 
 
+class LatestMoved(Exception):
+    """Somebody has published since the version was put together."""
+
+
 def pack(exported: Path, end: datetime, folder: Path) -> tuple[str, Path]:
     """Copy what was exported below `folder`, add check sums and sign them; return the version and its folder."""
     package = folder / "version"
@@ -38,9 +42,18 @@ def pack(exported: Path, end: datetime, folder: Path) -> tuple[str, Path]:
 
 
 def publish_version(
-    target: Target, package: Path, pipeline: str, version: str, window: tuple[datetime, datetime]
+    target: Target,
+    package: Path,
+    pipeline: str,
+    version: str,
+    window: tuple[datetime, datetime],
+    grown_from: str | None = None,
 ) -> Published:
-    """Put a version at a target, record it, and let `latest` be it unless something holds that where it is."""
+    """Put a version at a target, record it, and let `latest` be it unless something holds that where it is.
+
+    One that was `grown_from` another version does not replace any other: what that has of other node types would be
+    lost.
+    """
     wait_for_removal(target, pipeline, version)
     target.add(package, pipeline, version)
     record = _describe(package, pipeline, version, window)
@@ -51,6 +64,8 @@ def publish_version(
     def choose(latest: str) -> str | None:
         nonlocal before
         before = latest
+        if grown_from is not None and latest not in (grown_from, version):
+            raise LatestMoved
         return None if hold(read_versions(target, pipeline), version, latest) else version
 
     latest = target.move_latest(pipeline, choose)

@@ -9,8 +9,8 @@ from kepler_train.errors import DataError, UserError
 from kepler_train.evaluate.gate import rule
 from kepler_train.events import say, warn
 from kepler_train.isolate.background import PROFILE, promote_profile
+from kepler_train.publish.grown import publish_grown
 from kepler_train.publish.index import list_pipeline
-from kepler_train.publish.publishing import pack, publish_version
 from kepler_train.publish.retention import prune
 from kepler_train.publish.store_index import index_pipeline
 from kepler_train.publish.target import open_target
@@ -42,8 +42,7 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         )
     target = open_target(spec.publish_to or f"{inputs.run.store.uri}/models")
     with inputs.run.store.scratch() as scratch:
-        version, package = pack(exported, spec.window[1], scratch)
-        latest, record = publish_version(target, package, spec.pipeline, version, spec.window)
+        version, (latest, record) = publish_grown(target, exported, spec, scratch)
     place = f"{target.uri}/{spec.pipeline}/{version}"
     say(f"publish: {len(models)} models at {place}")
     if not record.promoted:
@@ -58,9 +57,9 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         warn(f"The list of pipelines at {target.uri} is left as it is: {error}")
     profile = inputs.folder("export") / PROFILE
     if profile.is_file():
-        kept = promote_profile(profile.read_bytes(), inputs.run.store, spec.node_type)
+        kept = promote_profile(profile.read_bytes(), inputs.run.store)
         made = f"{kept.node}, {kept.end:%Y-%m-%d %H:%M} UTC"
-        say(f"publish: the background profile of node type {spec.node_type} is of {made}")
+        say(f"publish: the background profile of node type {kept.node_type} is of {made}")
     published = Publication(target=target.uri, pipeline=spec.pipeline, version=version, place=place, latest=latest)
     (out / PUBLISHED).write_text(json.dumps(published.content(), indent=1), encoding="utf-8")
     return {"models": len(models), "version": version, "latest": latest, "place": place}

@@ -17,6 +17,7 @@ from kepler_train.extract.user_frame import UserFrame
 from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.machine.by_node import ANY_NODE, write_machines
+from kepler_train.machine.choice import node_type_of
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.runs.temporary import TemporaryRun
 
@@ -46,6 +47,8 @@ def give_isolated_rows(
             _write(given.whole(), out / NODE_FILE, about)
 
     def isolated(out: Path) -> None:
+        nodes = sorted(map(str, given.rows[NODE].unique()))
+        node_type_of(run.folder("plan"), run.folder("extract"), nodes, run.spec).write(out)
         outcome = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
         if not absolute:
             _write(given.summed(), out / isolated_node_file(group), about)

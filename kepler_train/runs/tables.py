@@ -95,7 +95,7 @@ def idle_profiles(run: TemporaryRun) -> dict[str, BackgroundProfile]:
     node = node_rows(run)
     idle = pd.Series(data=True, index=node.index)
     files = files_of(run.folder("extract"), CONTAINERS_FILE)
-    profiles = profiles_of(node, files, idle, "query", run.spec.node_type, {})
+    profiles = profiles_of(node, files, idle, "query", run.spec.settled_node_type, {})
     if not profiles:
         raise DataError(f"The idle query has less than {IDLE_SECONDS:g} s of data of a node: make a longer one.")
     return {ANY_NODE: next(iter(profiles.values()))} if len(profiles) == 1 else profiles

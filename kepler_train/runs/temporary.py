@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import ClassVar
 
 from kepler_train.errors import DataError, KeplerTrainError
-from kepler_train.events import warn
+from kepler_train.events import say, warn
 from kepler_train.machine.by_node import ANY_NODE, write_machines
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.model_key import ModelKey
@@ -27,6 +28,8 @@ from kepler_train.workspace.failures import noting_failure
 from kepler_train.workspace.folder import FolderStore
 
 Write = Callable[[Path], object]
+# People keep all their models; what leaves the house is decided when they export.
+_KEEP = replace(STEPS["export"], function="kepler_train.export.step:keep")
 
 
 @dataclass(frozen=True)
@@ -121,18 +124,25 @@ class TemporaryRun:
         return figures
 
     def train(self) -> Figures:
-        """Train every model of the spec, judge all, and export those that pass the gate.
+        """Train every model of the spec, judge all, and keep them with their verdicts.
 
         A model that cannot be trained is a warning. Return the figures of the export and the number `trained`.
         """
-        reasons = {key: reason for key in models_of(self.spec) if (reason := self._train_model(key))}
-        trained = len(models_of(self.spec)) - len(reasons)
+        models, reasons, began = models_of(self.spec), {}, time.monotonic()
+        for done, key in enumerate(models):
+            if len(models) > 1:
+                left = (time.monotonic() - began) / done * (len(models) - done) if done else None
+                say(f"train: model {done + 1} of {len(models)}{_in_words(left)}", model=str(key))
+            if reason := self._train_model(key):
+                reasons[key] = reason
+        trained = len(models) - len(reasons)
         if not trained:
             different = set(reasons.values())
             why = different.pop() if len(different) == 1 else "the lines above say why."
             raise DataError(f"None of the {len(reasons)} models could be trained: {why}")
         self.do("evaluate")
-        return self.do("export") | {"trained": trained}
+        kept = run_step(_KEEP, STEPS, self._run, self.spec, quiet=True)
+        return kept.figures | {"trained": trained}
 
     def _train_model(self, key: ModelKey) -> str:
         """Train one model; return why it could not be, or nothing."""
@@ -157,3 +167,10 @@ class TemporaryRun:
 
 def _do(step: str, run: Run, spec: RunSpec, part: str) -> Manifest:
     return run_step(STEPS[step], STEPS, run, spec, part, quiet=True)
+
+
+def _in_words(seconds: float | None) -> str:
+    """Return the time that is left; nothing while it is not known."""
+    if seconds is None:
+        return ""
+    return f", about {seconds / 60:.0f} min left" if seconds >= 90 else f", about {seconds:.0f} s left"

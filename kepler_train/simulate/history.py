@@ -102,8 +102,9 @@ def write_history(path: Path, nodes: Iterable[tuple[Scrapes, list[Metric]]]) -> 
 
 
 def write_schedule(path: Path, runs: Sequence[NodeRun], machine_id: str) -> int:
-    """Write the phases of every node as JSON and return how many."""
+    """Write the phases of every node and the machine that all of them are as JSON; return how many phases."""
     phases = [record for run in runs for record in phase_records(run.name, run.edges, run.phases)]
+    machine = {"machine_id": machine_id, "machine": runs[0].machine.spec()}
     with replacing(path) as beside:
-        beside.write_text(json.dumps({"machine_id": machine_id, "phases": phases}, indent=1) + "\n")
+        beside.write_text(json.dumps(machine | {"phases": phases}, indent=1) + "\n")
     return len(phases)

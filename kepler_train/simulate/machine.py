@@ -8,6 +8,7 @@ RAPL_COMPONENTS = ("package", "core", "uncore", "dram")
 COMPONENTS = (*RAPL_COMPONENTS, "platform")
 IDLE_WATTS = {"package": 14.0, "core": 4.0, "uncore": 3.0, "dram": 2.5, "platform": 48.0}  # per socket; platform: node
 FREQUENCIES_MHZ = (1200, 1600, 2000, 2400, 2800, 3200, 3600)
+MEMORY_GIB = 64
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,16 @@ class Machine:
     def cores(self) -> int:
         """Return the CPUs of the whole machine; there is no hyper-threading."""
         return self.sockets * self.cores_per_socket
+
+    def spec(self) -> dict[str, str | int]:
+        """Return the attributes by which machines are told apart, as a machine spec has them."""
+        return {
+            "processor": "simulated",
+            "cores": self.cores,
+            "chips": self.sockets,
+            "memory": MEMORY_GIB,
+            "frequency": FREQUENCIES_MHZ[-1],
+        }
 
     def idle(self, component: str) -> float:
         """Return the idle power of the whole node (W); the platform feeds everything else too."""

@@ -36,12 +36,12 @@ def checkpoints(
     trainer = key.trainer
     if not spec.continue_from or not find_trainer(trainer).continues:
         return {}
-    before = _of_node_type(kept / CHECKPOINTS / str(key.family), trainer, spec.node_type) if kept else None
+    before = _of_node_type(kept / CHECKPOINTS / str(key.family), trainer, spec.settled_node_type) if kept else None
     if before is None:
         say(f"train: training starts afresh, because {spec.continue_from} has no model of {trainer} to go on from")
         return {}
     try:
-        models, sentence = go_on(*read_model(before), trainer, spec.node_type, features, start)
+        models, sentence = go_on(*read_model(before), trainer, spec.settled_node_type, features, start)
     except KeplerTrainError as error:
         why = str(error).replace(f"{before.parent}/", "")
         warn(f"Training starts afresh, because the model of {spec.continue_from} cannot be read: {why}")

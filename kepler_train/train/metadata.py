@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kepler_train.catalog import catalog
+from kepler_train.columns import INPUT
 from kepler_train.evaluate.additivity import additivity_error
 from kepler_train.evaluate.intervals import intervals
 from kepler_train.evaluate.judged import HeldOut
@@ -85,6 +86,9 @@ def _of_some(
     }
     if previous:
         entries["previous"] = previous
+    if INPUT in data.rows.columns:
+        counted = data.rows[INPUT].value_counts(sort=False)
+        entries["inputs"] = {str(name): int(count) for name, count in counted.items()}
     if key.output_type == "DynPower":
         entries["additivity_error"] = additivity_error(model, containers)
         entries["attribution"] = ADDITIVE if trainer.additive else spec.attribution

@@ -44,7 +44,7 @@ def train_one(
     )
     start = data.window[0]
     before = checkpoints(kept, key, spec, dict.fromkeys(sets, features), start)
-    previous = best_before(kept, key)
+    previous = best_before(kept, key, spec.settled_node_type)
     predictions = previous.watts(rows, list(sets)) if previous else None
     judged = held_out(trainer, rows, sets, spec.folds, before, predictions)
     judged.write(out / HELD_OUT)
@@ -52,7 +52,7 @@ def train_one(
         component: Fitted.select(features, fit(trainer, training_set, before.get(component)))
         for component, training_set in sets.items()
     }
-    model = PowerModel(key.trainer, spec.node_type, components)
+    model = PowerModel(key.trainer, spec.settled_node_type, components)
     compared = PreviousModel(model=previous.model.name, overlaps=previous.overlaps(start)) if previous else None
     training = training_of(
         key, spec, data, trainer, model, judged, containers,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from kepler_train.errors import KeplerTrainError
 from kepler_train.events import warn
-from kepler_train.model_key import ModelKey
+from kepler_train.model_key import ModelKey, model_name
 from kepler_train.models import PowerModel, Watts
 from kepler_train.models.artifact import read_model
 from kepler_train.models.metadata import ModelMetadata
@@ -42,9 +42,9 @@ class Previous:
         return {name: predicted[name] for name in components} if set(components) <= set(predicted) else None
 
 
-def best_before(kept: Path | None, key: ModelKey) -> Previous | None:
-    """Return the best model of the same source, output type and group in what the plan kept."""
-    folders = sorted((kept / BEST / str(key.family)).glob("*")) if kept else []
+def best_before(kept: Path | None, key: ModelKey, node_type: int) -> Previous | None:
+    """Return the best model of the same source, output type, group and node type in what the plan kept."""
+    folders = sorted((kept / BEST / str(key.family)).glob(model_name("*", node_type))) if kept else []
     try:
         return Previous(*read_model(folders[0])) if folders else None
     except KeplerTrainError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kepler_train.extract.chosen import ChosenFeatures
 from kepler_train.isolate.isolation import attributed_file
+from kepler_train.machine.choice import RunNodeType
 from kepler_train.model_key import Family, ModelKey
 from kepler_train.spec import RunSpec
 from kepler_train.train.one_model import train_one, windows_before
@@ -20,6 +21,7 @@ _last: tuple[tuple[Manifest | None, Family, int], TrainingRows] | None = None
 def train(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     """Train the model that the part names."""
     key = ModelKey.parse(inputs.part)
+    spec = RunNodeType.read(inputs.folder("isolate")).settled(spec)
     data = _rows(inputs, spec, key.family, windows_before(trainer(key.trainer), key))
     containers = inputs.folder("isolate") / attributed_file(key.group)
     return train_one(data, containers, spec, key, out, inputs.folder("plan"))

@@ -14,13 +14,14 @@ import pandas as pd
 
 from kepler_train.catalog import catalog
 from kepler_train.columns import NODE, TIME, WORKLOAD, power_column
-from kepler_train.errors import DataError, UserError
+from kepler_train.errors import DataError
 from kepler_train.extract.chosen import ChosenFeatures
 from kepler_train.extract.feature_groups import select_group
 from kepler_train.extract.frame_files import read_node_rows
 from kepler_train.extract.row_times import RowTimes, workloads_or_blocks
 from kepler_train.isolate.isolation import isolated_node_file
 from kepler_train.machine.by_node import common_machine, read_machines
+from kepler_train.machine.choice import unnamed_nodes
 from kepler_train.machine.spec import MachineSpec
 from kepler_train.model_key import Family
 from kepler_train.models.hull import Hull
@@ -144,8 +145,5 @@ def _of_requested_nodes(frame: pd.DataFrame, spec: RunSpec) -> pd.DataFrame:
     """Return the rows of the nodes to learn from; several nodes share a model only when the user names them."""
     nodes = sorted(frame[NODE].unique())
     if len(nodes) > 1 and not spec.nodes:
-        raise UserError(
-            f"The data hold {len(nodes)} nodes ({', '.join(nodes)}): name those that are of one type and may share"
-            " a model in nodes."
-        )
+        raise unnamed_nodes(nodes)
     return frame[frame[NODE].isin(spec.nodes)] if spec.nodes else frame

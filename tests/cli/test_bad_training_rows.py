@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.csv import write_csv
 
+FRAME = ("--features", "frame", "--node-type", "0")
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 MODEL = Path("models/mine/rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer_0/metadata.json")
 
@@ -40,6 +41,7 @@ def trained(kepler_train: KeplerTrain, tmp_path: Path) -> Callable[..., tuple[in
     def train(rows: pd.DataFrame, *more: str) -> tuple[int, list[str], list[str]]:
         rows.to_csv(tmp_path / "rows.csv", index=False)
         asked = ("-fg", "BPFOnly", "-ot", "AbsPower", "-e", "rapl-sysfs", "--trainers", "LinearRegressionTrainer")
+        asked += ("--node-type", "0")
         return kepler_train("train-from-data", "-i", str(tmp_path / "rows.csv"), "-p", "mine", *asked, *more)
 
     return train
@@ -147,7 +149,9 @@ def test_columns_of_one_name_are_refused_and_named(kepler_train: KeplerTrain, tm
     rows, file = frame(), tmp_path / f"rows{suffix}"
     twice = pa.table([*rows.values.T.tolist(), [1.0] * 120], names=[*rows.columns, "bpf_cpu_time_ms"])
     write_csv(twice, file) if suffix == ".csv" else pq.write_table(twice, file)
-    code, _, errors = kepler_train("train-from-data", "-i", str(file), "-p", "mine", "--features", "frame")
+    code, _, errors = kepler_train(
+        "train-from-data", "-i", str(file), "-p", "mine", "--features", "frame", "--node-type", "0"
+    )
     assert (code, len(errors)) == (2, 1)
     assert errors[0].endswith("has several columns of one name: bpf_cpu_time_ms. Leave one of each.")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+FRAME = ("--features", "frame", "--node-type", "0")
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 
 
@@ -28,7 +29,17 @@ def test_a_command_goes_on_from_an_earlier_pipeline_below_model_path(
 
     def train(frame: str, pipeline: str, *more: str) -> list[str]:
         code, said, errors = kepler_train(
-            *("train-from-data", "-i", str(tmp_path / f"{frame}.csv"), "-p", pipeline, "--features", "frame"),
+            *(
+                "train-from-data",
+                "-i",
+                str(tmp_path / f"{frame}.csv"),
+                "-p",
+                pipeline,
+                "--features",
+                "frame",
+                "--node-type",
+                "0",
+            ),
             *("--trainers", "GradientBoostingRegressorTrainer", *more),
         )
         assert (code, errors) == (0, [])
@@ -50,7 +61,17 @@ def test_what_is_there_of_an_earlier_window_stands_beside_what_takes_its_place(
     def report_after(start: float) -> str:
         write_frame(tmp_path / "rows.csv", start)
         code, _, errors = kepler_train(
-            *("train-from-data", "-i", str(tmp_path / "rows.csv"), "-p", "mine", "--features", "frame"),
+            *(
+                "train-from-data",
+                "-i",
+                str(tmp_path / "rows.csv"),
+                "-p",
+                "mine",
+                "--features",
+                "frame",
+                "--node-type",
+                "0",
+            ),
             *("--trainers", "LinearRegressionTrainer"),
         )
         assert (code, errors) == (0, [])

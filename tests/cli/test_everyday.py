@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kepler_train.models import load_model
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import NodeRun, Scenario, run_nodes
 from kepler_train.simulate.prometheus_server import prometheus_server
@@ -21,6 +22,7 @@ from kepler_train.simulate.store import store_of
 START = 1_794_614_400.0  # 2026-11-14T00:00:00Z
 WINDOW = ["--start-time", "2026-11-14T00:00:00Z", "--end-time", "2026-11-14T02:00:00Z"]
 LINEAR = ["--abs-trainers", "LinearRegressionTrainer", "--dyn-trainers", "LinearRegressionTrainer"]
+TYPE = ["--node-type", "0"]
 Ended = tuple[int, list[str], list[str]]  # exit code, lines on stdout, lines on stderr
 KeplerTrain = Callable[..., Ended]
 
@@ -136,8 +138,8 @@ def test_train_and_export_leave_a_pipeline_that_others_read(
     passing = sum("passes the gate" in line for line in lines)
     refused = sum("does not pass the gate" in line for line in lines)
     assert passing + refused == 4
-    assert lines[-1].startswith(f"Wrote models/mine: {passing} models, {refused} refused;")
-    assert len(list(home.glob("acpi/*/*/*.zip"))) == passing
+    assert lines[-1].startswith(f"Wrote models/mine: 4 models, {passing} pass the gate;")
+    assert len(list(home.glob("acpi/*/*/*.zip"))) == 4
     assert "m5" in (home / "README.md").read_text()
     trained = json.loads((home / "metadata.json").read_text())
     assert trained["collect_time"] == "2026-11-14T02:00:00Z"
@@ -145,11 +147,13 @@ def test_train_and_export_leave_a_pipeline_that_others_read(
     code, lines, _ = kepler_train(
         "export", "-p", "mine", "-o", "db/models", "--publisher", "me", "--benchmark", "stress"
     )
-    assert (code, lines) == (0, [f"Wrote db/models/v0.7/mine: {passing} models."])
+    assert (code, len(lines), lines[-1]) == (0, refused + 1, f"Wrote db/models/v0.7/mine: {passing} models.")
     metadata = json.loads((tmp_path / "db/models/v0.7/mine/metadata.json").read_text())
     assert (metadata["publisher"], metadata["collect_time"]) == ("me", "2026-11-14T00:00:00Z")
     assert (metadata["init_time"], metadata["last_update_time"]) == (trained["init_time"], trained["last_update_time"])
+    left_out = [line.removeprefix("warning: ").split()[0] for line in lines[:-1]]  # with their files and archives
     files = {path.relative_to(home) for path in home.rglob("*")}
+    files = {path for path in files if not any(str(path).startswith(model) for model in left_out)}
     assert files == {
         path.relative_to(tmp_path / "db/models/v0.7/mine") for path in (tmp_path / "db/models/v0.7/mine").rglob("*")
     }
@@ -163,19 +167,55 @@ def test_train_and_export_leave_a_pipeline_that_others_read(
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["db", "models"]
 
 
-def test_a_pipeline_none_of_whose_models_pass_keeps_the_one_that_is_there(
-    kepler_train: KeplerTrain, data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_training_none_of_whose_models_pass_keeps_them_and_their_reasons(
+    kepler_train: KeplerTrain, data: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("MODEL_PATH", str(tmp_path / "kept"))
-    options = ["-e", "acpi", "-ot", "AbsPower", *LINEAR]
-    assert kepler_train("train", "-p", "mine", "-fg", "Basic", *options)[0] == 0
-    before = {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()}
-    monkeypatch.setattr("kepler_train.evaluate.judging.refusal", lambda *_: "too rough")
-    code, lines, errors = kepler_train("train", "-p", "mine", "-fg", "BPFOnly", *options)
+    strict = ["--gate-mae", "0.01", "--gate-mape", "0.01"]
+    options = ["-e", "acpi", "-ot", "AbsPower", "-fg", "BPFOnly", *LINEAR, *TYPE]
+    code, lines, errors = kepler_train("train", "-p", "mine", *options, *strict)
     assert code == 3
-    assert errors == [f"error: None of the 1 models passes the gate: {tmp_path}/kept/mine is not written."]
-    assert "does not pass the gate" in lines[-1]
-    assert {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()} == before
+    assert errors[0].startswith("error: None of the 1 models passes the gate: they are kept in models/mine")
+    assert lines[-1].startswith("Wrote models/mine: 1 models, 0 pass the gate;")
+    family = tmp_path / "models/mine/acpi/AbsPower/BPFOnly"
+    metadata = json.loads((family / "LinearRegressionTrainer_0/metadata.json").read_text())
+    assert metadata["refused"].endswith("above 0.01 W and 0.01 %")
+    assert metadata["refused"] in (tmp_path / "models/mine/README.md").read_text()
+    code, _, errors = kepler_train("export", "-p", "mine", "-o", "db/models", *strict)
+    assert code == 3
+    assert errors[0].startswith("error: None of the 1 models of mine passes the gate, so nothing is exported: acpi/Abs")
+    assert not (tmp_path / "db/models/v0.7/mine").exists()
+    # The gate of the export decides, not that of the training.
+    assert kepler_train("export", "-p", "mine", "-o", "db/models", "--gate-mae", "1000")[0] == 0
+    exported = tmp_path / "db/models/v0.7/mine/acpi/AbsPower/BPFOnly/LinearRegressionTrainer_0"
+    assert "refused" not in json.loads((exported / "metadata.json").read_text())
+    assert load_model(exported).name == load_model(exported.with_name(f"{exported.name}.zip")).name
+
+
+def test_export_leaves_out_what_does_not_pass_its_gate_and_names_it(
+    kepler_train: KeplerTrain, data: Path, tmp_path: Path
+) -> None:
+    options = ["-e", "acpi", "-ot", "AbsPower", "-fg", "BPFOnly,IRQOnly", *LINEAR, *TYPE, "--gate-limit", "1000"]
+    kepler_train("train", "-p", "mine", *options)
+    home = tmp_path / "models/mine/acpi/AbsPower"
+    errors = {
+        group: json.loads((home / group / "LinearRegressionTrainer_0/metadata.json").read_text())["mae"]
+        for group in ("BPFOnly", "IRQOnly")
+    }
+    better, worse = sorted(errors, key=lambda group: errors[group])
+    between = str((errors[better] + errors[worse]) / 2)
+    gate = ["--gate-mae", between, "--gate-mape", "0.01", "--gate-limit", "1000"]
+    code, lines, _ = kepler_train("export", "-p", "mine", "-o", "db/models", *gate)
+    model = f"acpi/AbsPower/{worse}/LinearRegressionTrainer_0"
+    assert (code, lines[-1]) == (0, "Wrote db/models/v0.7/mine: 1 models.")
+    assert lines[0].startswith(f"warning: {model} does not pass the gate and is not exported: blocked")
+    exported = tmp_path / "db/models/v0.7/mine"
+    assert [path.parent.name for path in exported.glob("acpi/*/*/*.zip")] == [better]
+    for table in (exported / "acpi_AbsPower_model_metadata.csv", exported / "error_report/node_type_0.md"):
+        text = table.read_text()
+        assert (text.count(f"LinearRegressionTrainer_0{',' if table.suffix == '.csv' else ' |'}"), better in text) == (
+            1,
+            True,
+        )
 
 
 def test_two_nodes_share_a_model_only_when_they_are_named(
@@ -188,7 +228,7 @@ def test_two_nodes_share_a_model_only_when_they_are_named(
     assert code == 2
     assert "The data hold 2 nodes (node-0, node-1)" in errors[0]
     assert not (tmp_path / "models/both").exists()
-    kepler_train("train", *options, "--nodes", "node-0,node-1")
+    kepler_train("train", *options, *TYPE, "--nodes", "node-0,node-1")
     assert not list(tmp_path.glob(".*"))
 
 

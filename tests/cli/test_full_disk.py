@@ -20,7 +20,7 @@ from kepler_train.simulate.store import store_of
 
 Ended = tuple[int, list[str], list[str]]  # exit code, lines on stdout, lines on stderr
 KeplerTrain = Callable[..., Ended]
-TRAIN = ["-p", "lab", "-ot", "AbsPower", "--abs-trainers", "LinearRegressionTrainer"]
+TRAIN = ["-p", "lab", "--node-type", "0", "-ot", "AbsPower", "--abs-trainers", "LinearRegressionTrainer"]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ Ended = tuple[int, list[str], list[str]]
 KeplerTrain = Callable[..., Ended]
 Typed = Callable[[str], Ended]
 START = 1_794_614_400  # 2026-11-14T00:00:00Z
-LINEAR = "--trainers LinearRegressionTrainer"
+LINEAR = "--trainers LinearRegressionTrainer --node-type 0"
 
 
 def frame() -> pd.DataFrame:
@@ -100,7 +100,7 @@ def test_where_features_are_from_is_in_metadata_report_and_arguments(
 
 @pytest.mark.parametrize("trainer", ["LinearRegressionTrainer", "GradientBoostingRegressorTrainer"])
 def test_a_pipeline_to_go_on_from_that_is_not_there_is_refused_with_those_that_are(typed: Typed, trainer: str) -> None:
-    train = f"train-from-data -i rows.csv --trainers {trainer}"
+    train = f"train-from-data -i rows.csv --trainers {trainer} --node-type 0"
     code, _, errors = typed(f"{train} -p mine --continue-from monday")
     assert (code, errors) == (
         2,
@@ -115,7 +115,7 @@ def test_a_pipeline_to_go_on_from_that_is_not_there_is_refused_with_those_that_a
 
 def test_a_pipeline_without_such_a_model_to_go_on_from_is_said(typed: Typed) -> None:
     assert typed(f"train-from-data -i rows.csv -p monday {LINEAR}")[0] == 0
-    other = "--trainers GradientBoostingRegressorTrainer"
+    other = "--trainers GradientBoostingRegressorTrainer --node-type 0"
     code, said, errors = typed(f"train-from-data -i rows.csv -p mine --continue-from monday {other}")
     assert (code, errors) == (0, [])
     assert any("training starts afresh, because monday has no model of" in line for line in said)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from labelled_rows import SOURCE, labelled_rows, train_rows
+from labelled_rows import SOURCE, labelled_rows, node_type, train_rows
 
 from kepler_train.errors import DataError
 from kepler_train.evaluate.evaluation import Evaluation
@@ -43,6 +43,7 @@ def test_the_report_of_a_run_names_the_trainer_and_its_reason(spec: RunSpec, tmp
     train_rows(labelled_rows(), spec, LINEAR, folders["train"])
     nothing = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
     (folders["isolate"] / ISOLATION).write_text(nothing.model_dump_json())
+    node_type(0).write(folders["isolate"])
     inputs = Inputs(run, "", folders, {"train": {str(LINEAR): folders["train"]}})
 
     evaluate(inputs, spec, folders["evaluate"])
@@ -81,6 +82,7 @@ def test_a_trainer_that_auto_did_without_is_said_once_and_named_in_the_metadata_
 
     nothing = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
     (tmp_path / ISOLATION).write_text(nothing.model_dump_json())
+    node_type(0).write(tmp_path)
     trained = {key: tmp_path / "train"}
     judge_models(trained, spec, tmp_path / "evaluate")
     export_models(trained, tmp_path, tmp_path / "evaluate", None, spec, "a/run", tmp_path / "export")

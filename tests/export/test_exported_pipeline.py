@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from labelled_rows import node_type
 from temporary import train_models
 
 from kepler_train.evaluate.evaluation import Evaluation
@@ -237,7 +238,7 @@ def test_a_pipeline_names_the_trainers_of_the_output_types_that_were_asked_for(w
     for asked, trainers in (["AbsPower"], (spec.abs_trainers, [])), (["DynPower"], ([], spec.dyn_trainers)):
         home = tmp_path / asked[0]
         home.mkdir()
-        export_pipeline(home, spec.model_copy(update={"output_types": asked}), "none", nothing)
+        export_pipeline(home, spec.model_copy(update={"output_types": asked}), "none", nothing, node_type(0))
         metadata = json.loads((home / "metadata.json").read_text())
         assert (metadata["abs_trainers"], metadata["dyn_trainers"]) == trainers
 

@@ -29,7 +29,7 @@ MACHINE = {"processor": "intel_xeon", "cores": 96, "chips": 2, "memory": 377, "f
 @pytest.fixture
 def spec() -> RunSpec:
     window = {"start": "2026-11-14T00:00:00Z", "end": "2026-11-14T01:00:00Z"}
-    return RunSpec.model_validate({"pipeline": "mine", "machine_id": "nx12", **window})
+    return RunSpec.model_validate({"pipeline": "mine", "machine_id": "nx12", "node_type": 0, **window})
 
 
 def page(folder: Path, spec: RunSpec, judged: Evaluation, verdict: Verdict | None = None) -> Path:

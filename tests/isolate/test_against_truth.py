@@ -33,7 +33,7 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def isolated(folder: Path, isolator: str, rule: str, out: Path) -> pd.DataFrame:
-    spec = SPEC.model_copy(update={"isolator": isolator, "attribution": rule})
+    spec = SPEC.model_copy(update={"isolator": isolator, "attribution": rule, "node_type": 0})
     isolate_frames(folder / "frames", spec, KnownBackground(), out)
     return pd.read_parquet(out / attributed_file("Basic"))
 

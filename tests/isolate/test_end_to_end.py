@@ -20,6 +20,7 @@ from kepler_train.errors import UserError
 from kepler_train.isolate.attribution import UNATTRIBUTED
 from kepler_train.isolate.isolation import attributed_file, isolated_node_file
 from kepler_train.isolate.outcome import ISOLATION, Isolation
+from kepler_train.machine.choice import NODE_TYPE
 from kepler_train.publish.target import open_target, unless_older
 from kepler_train.runs.registry import STEPS
 from kepler_train.runs.runner import run_step
@@ -109,7 +110,7 @@ def test_a_model_explains_the_background(
     assert code == 0
     assert pd.read_parquet("b.parquet").equals(rows)
     monkeypatch.setattr("kepler_train.evaluate.judging.refusal", lambda *_: "")
-    code, _, errors = typed(f"train -p dyn -ot DynPower -fg Basic {asked} {LINEAR}")
+    code, _, errors = typed(f"train -p dyn -ot DynPower -fg Basic --node-type 0 {asked} {LINEAR}")
     assert (code, errors) == (0, [])
     assert json.loads(Path("models/dyn/metadata.json").read_text())["isolator"] == "trainer"
     report = Path("models/dyn/README.md").read_text()
@@ -176,7 +177,7 @@ def test_a_pipeline_without_the_group_is_one_sentence(
 
 def isolate_run(measured: Path, workspace: Path, after_plan: Callable[[], object] = bool, **more: Any) -> Run:
     """A run up to isolate, on the samples that are there."""
-    spec = RunSpec.model_validate({"pipeline": "lab", "feature_groups": ["BPFOnly"], **WINDOW, **more})
+    spec = RunSpec.model_validate({"pipeline": "lab", "feature_groups": ["BPFOnly"], "node_type": 0, **WINDOW, **more})
     run = Run.named(open_store(str(workspace)), "lab/1")
     run_step(STEPS["plan"], STEPS, run, spec)
     after_plan()
@@ -239,4 +240,4 @@ def test_a_run_without_dynpower_isolates_nothing(measured: Path, tmp_path: Path)
     run = isolate_run(measured, tmp_path / "w", output_types=["AbsPower"], isolator="none")
     done = run.manifest("isolate")
     assert isinstance(done, Manifest)
-    assert [record.path for record in done.outputs] == [ISOLATION]
+    assert [record.path for record in done.outputs] == [ISOLATION, NODE_TYPE]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from labelled_rows import node_type
 from simulated import SOURCE, Lab, write_node
 
 from kepler_train.errors import UserError
@@ -96,10 +97,12 @@ def test_profiles_of_different_machines_are_not_mixed() -> None:
 
 def test_a_profile_without_a_node_type_serves_its_own_node_only(tmp_path: Path) -> None:
     spec = Lab.asked()
-    (tmp_path / "profile.json").write_text(background(3, [], []).model_dump_json())
-    assert list(read_known_background(tmp_path, spec).profiles) == ["a"]
-    (tmp_path / "profile.json").write_text(background(3, [], [], node_type=7).model_dump_json())
-    assert list(read_known_background(tmp_path, spec.model_copy(update={"node_type": 7})).profiles) == [""]
+    (tmp_path / "profiles").mkdir()
+    for number in (0, 7):
+        profile = background(3, [], []).model_copy(update={"node_type": number})
+        (tmp_path / f"profiles/node_type_{number}.json").write_text(profile.model_dump_json())
+    assert list(read_known_background(tmp_path, spec, node_type(0)).profiles) == ["a"]
+    assert list(read_known_background(tmp_path, spec, node_type(7)).profiles) == [""]
 
 
 def test_a_profile_of_another_node_type_is_refused_by_the_plan(tmp_path: Path) -> None:
@@ -114,8 +117,8 @@ def test_promotion_leaves_a_later_profile_and_refuses_what_is_none(tmp_path: Pat
     store = open_store(str(tmp_path))
     early, late = (background(day, ["a/b_power"], ["x"]).model_dump_json().encode() for day in (3, 4))
     for content in (late, early):
-        assert promote_profile(content, store, 0).end.day == 4
+        assert promote_profile(content, store).end.day == 4
     assert json.loads(store.read(KEY) or b"")["usage"] == {"x": 4}
     store.write(KEY, b"{")
     with pytest.raises(UserError, match=r"profiles/node_type_0\.json is not a background profile"):
-        promote_profile(late, store, 0)
+        promote_profile(late, store)

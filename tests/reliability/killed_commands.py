@@ -15,7 +15,7 @@ from killed_steps import MOMENTS, last_words
 from lab import HOURS, Files, Lab, sha256, timeless
 
 _ATTEMPTS = 5
-_TRAINED = ["-fg", "BPFOnly", "--gate-mae", "40", "--gate-limit", "1000", "--folds", "2"]
+_TRAINED = ["-fg", "BPFOnly", "--gate-mae", "40", "--gate-limit", "1000", "--folds", "2", "--node-type", "0"]
 _LINEAR = "LinearRegressionTrainer"
 _MODEL = "mine/rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer_0"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from labelled_rows import SOURCE, labelled_rows, train_rows
+from labelled_rows import SOURCE, labelled_rows, node_type, train_rows
 
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.judged import HELD_OUT, MODEL
@@ -55,7 +55,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "export").mkdir()
     for key, home in models.items():
         export_model(home, folder / "export", key, evaluation)
-    export_pipeline(folder / "export", run, "none", evaluation)
+    export_pipeline(folder / "export", run.model_copy(update={"node_type": 0}), "none", evaluation, node_type(0))
     target = open_target(str(folder / "models"))
     version = version_of(folder / "export", run.window[1])
     target.add(folder / "export", "mine", version)

@@ -20,6 +20,7 @@ from kepler_train.train.held_out import held_out
 from kepler_train.train.trainer import check_trainer, trainer
 from kepler_train.train.training_set import training_sets
 
+FRAME = ("--features", "frame", "--node-type", "0")
 KeplerTrain = Callable[..., tuple[int, list[str], list[str]]]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trainers.md"
 EMPTY = "class Name:\n    name, additive, continues, lags = 'Name', False, False, 0\n"
@@ -187,7 +188,17 @@ def test_a_trainer_that_fails_fails_alone_and_is_named_with_its_error(
     )
     frame.to_csv(tmp_path / "frame.csv", index=False)
     code, said, errors = kepler_train(
-        *("train-from-data", "-i", str(tmp_path / "frame.csv"), "-p", "mine", "--features", "frame"),
+        *(
+            "train-from-data",
+            "-i",
+            str(tmp_path / "frame.csv"),
+            "-p",
+            "mine",
+            "--features",
+            "frame",
+            "--node-type",
+            "0",
+        ),
         *("--trainers", "Name,LinearRegressionTrainer"),
     )
     assert code == 3, errors

@@ -61,5 +61,5 @@ def call(case: Case, seeds: Path, work: Path) -> None:
         command("isolate-from-data", "-i", frame, "-o", "isolated.parquet", "--isolator", "min")
     else:
         judged = ("--folds", "2", "--gate-mae", "1000", "--gate-limit", "10000")
-        command("train-from-data", "-i", frame, "-p", "lab", "--trainers", _MODEL, *judged)
+        command("train-from-data", "-i", frame, "-p", "lab", "--trainers", _MODEL, "--node-type", "0", *judged)
         shutil.rmtree(work / "models")
