@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from kepler_train.errors import UserError
 from kepler_train.export.published_table import folder_name
-from kepler_train.models.artifact import read_metadata
-from kepler_train.models.files import METADATA, json_bytes
+from kepler_train.models.files import json_bytes
 from kepler_train.models.metadata import ModelMetadata
 from kepler_train.records import Record, read_record
 
@@ -62,11 +62,10 @@ class Leaderboard(Record):
     models: list[ListedModel] = []
 
 
-def write_leaderboard(pipeline: Path) -> None:
-    """Write the leaderboard of all models in the folder of a pipeline."""
-    folders = [file.parent for file in sorted(pipeline.glob(f"*/*/*/*/{METADATA}"))]
-    models = [_listed(read_metadata(folder), folder) for folder in folders]
-    content = Leaderboard(models=models).model_dump(mode="json", exclude_none=True)
+def write_leaderboard(pipeline: Path, models: Mapping[Path, ModelMetadata]) -> None:
+    """Write the leaderboard of models, by their folders, into the folder of their pipeline."""
+    listed = [_listed(metadata, folder) for folder, metadata in models.items()]
+    content = Leaderboard(models=listed).model_dump(mode="json", exclude_none=True)
     (pipeline / LEADERBOARD).write_bytes(json_bytes(content))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from kepler_train.errors import UserError
 from kepler_train.evaluate.protocols import Protocol
+from kepler_train.export.leaderboard import write_leaderboard
 from kepler_train.model_key import table_name
 from kepler_train.models.artifact import read_metadata
 from kepler_train.models.files import METADATA, read_json
@@ -33,9 +34,10 @@ def own_models(home: Path) -> dict[Path, ModelMetadata]:
 
 
 def write_model_tables(home: Path, others: Mapping[str, Iterable[TableRow]] | None = None) -> None:
-    """Write the tables of all models whose folders are below `home`, with rows of other models by table."""
+    """Write tables and leaderboard of all models whose folders are below `home`, with rows of other models by table."""
     tables: dict[str, list[TableRow]] = {}
-    for folder, metadata in own_models(home).items():
+    models = own_models(home)
+    for folder, metadata in models.items():
         source, output_type, *_ = folder.relative_to(home).parts
         tables.setdefault(table_name(source, output_type), []).append(_row(metadata))
     for name, rows in (others or {}).items():
@@ -43,6 +45,7 @@ def write_model_tables(home: Path, others: Mapping[str, Iterable[TableRow]] | No
     for name, rows in tables.items():
         if rows:
             _write(home / f"{name}{_END}", sorted(rows, key=_error))
+    write_leaderboard(home, models)
 
 
 def tables_in(home: Path) -> Iterator[tuple[str, list[TableRow]]]:

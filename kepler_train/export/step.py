@@ -10,7 +10,6 @@ from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.judged import HELD_OUT, MODEL, HeldOut
 from kepler_train.export.html_report import write_html_report
 from kepler_train.export.layout import export_model, export_pipeline
-from kepler_train.export.leaderboard import write_leaderboard
 from kepler_train.export.pictures import draw_pictures
 from kepler_train.export.report import REPORT, write_report
 from kepler_train.isolate.background import pass_on_profile
@@ -79,5 +78,4 @@ def export_models(
     write_report(home / REPORT, spec, evaluation, isolation, run)
     machine = next((read_metadata(folder / MODEL).machine_spec for folder in trained.values()), {})
     write_html_report(home, spec, evaluation, isolation, run, verdict, machine)
-    write_leaderboard(home)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kepler_train.errors import UserError
-from kepler_train.export.leaderboard import LEADERBOARD, ModelError, read_leaderboard, write_leaderboard
+from kepler_train.export.leaderboard import LEADERBOARD, ModelError, read_leaderboard
+from kepler_train.export.model_tables import write_model_tables
 
 FIGURES = {
     "rmse": 3.0, "p95": 4.0, "idle_bias": None, "worst_workload": "cpu", "worst_workload_mae": 9.0,
@@ -44,7 +45,7 @@ def write_model(pipeline: Path, name: str, package: float, dram: float) -> None:
 def test_a_model_is_listed_with_the_errors_of_its_worst_component(tmp_path: Path):
     write_model(tmp_path, "LinearRegressionTrainer_2", package=2.5, dram=0.5)
     write_model(tmp_path, "XgboostFitTrainer_2", package=1.5, dram=1.75)
-    write_leaderboard(tmp_path)
+    write_model_tables(tmp_path)
     linear, trees = read_leaderboard((tmp_path / LEADERBOARD).read_bytes(), "leaderboard")
     assert linear.folder == "rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer_2"
     assert linear.worst("blocked") == ModelError(mae=2.5, mape=4.0)
@@ -56,7 +57,7 @@ def test_a_model_is_listed_with_the_errors_of_its_worst_component(tmp_path: Path
 @pytest.mark.parametrize("name", ["..", "a/b", ""])
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str):
     write_model(tmp_path, "LinearRegressionTrainer_2", package=2.5, dram=0.5)
-    write_leaderboard(tmp_path)
+    write_model_tables(tmp_path)
     content = json.loads((tmp_path / LEADERBOARD).read_text())
     content["models"][0]["group"] = name
     with pytest.raises(UserError, match=r"shelf/leaderboard\.json is not a leaderboard"):
