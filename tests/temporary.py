@@ -1,4 +1,4 @@
-"""Models trained from samples, as `kepler-train train` does it, without its command line."""
+"""Models trained from samples and exported as a run does it: those that pass the gate, without a command line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 
 from kepler_train.machine.spec import MachineSpec
+from kepler_train.runs.registry import STEPS
+from kepler_train.runs.runner import run_step
 from kepler_train.runs.temporary import TemporaryRun
 from kepler_train.samples.schedule import Schedule
 from kepler_train.spec import RunSpec
@@ -28,6 +30,8 @@ def train_models(
     run.give_samples(samples, machine)
     run.do("extract")
     run.do("isolate")
-    figures = run.train()
+    trained = run.train()["trained"]  # which keeps all of them
+    exported = run_step(STEPS["export"], STEPS, run._run, spec, force=True, quiet=True)
+    figures = exported.figures | {"trained": trained}
     shutil.move(run.folder("export") / spec.pipeline, out / spec.pipeline)
     return figures

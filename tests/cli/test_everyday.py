@@ -335,7 +335,7 @@ def test_a_real_query_is_valid_and_gives_plausible_watts(
     assert kepler_train("extract", "-i", recording, "-e", "acpi", "-o", str(tmp_path / "acpi"))[0] == 0
     platform = pd.read_parquet(tmp_path / "acpi.parquet")["platform_power"]
     assert platform.between(1, 2000).all()
-    code, _, errors = kepler_train("train", "-p", "idle", "-i", recording, "-fg", "Basic")
+    code, _, errors = kepler_train("train", "-p", "idle", "-i", recording, "-fg", "Basic", *TYPE)
     assert (code, len(errors)) == (3, 1)  # a minute and a half is too little
 
 
