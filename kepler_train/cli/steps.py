@@ -35,6 +35,8 @@ def run_step(
         str, typer.Option(envvar="KEPLER_TRAIN_NOW", help="plan: the time that counts as now (default: now).")
     ] = "",
     kind: Annotated[str, typer.Option(envvar="KEPLER_TRAIN_RUN_TYPE", hidden=True)] = "",
+    before: Annotated[str, typer.Option(envvar="KEPLER_TRAIN_BEFORE", hidden=True)] = "",
+    last: Annotated[bool, typer.Option("--last", envvar="KEPLER_TRAIN_LAST", hidden=True)] = False,
     check: Annotated[
         bool,
         typer.Option(
@@ -47,7 +49,7 @@ def run_step(
     from kepler_train.errors import unknown_name
     from kepler_train.plan.places import check_places
     from kepler_train.plan.stored import planned
-    from kepler_train.plan.window import settle
+    from kepler_train.plan.window import Due, settle
     from kepler_train.runs.registry import STEPS
     from kepler_train.runs.request import Request
     from kepler_train.runs.runner import run_step as do
@@ -57,7 +59,8 @@ def run_step(
         raise UserError(unknown_name("step", step, STEPS))
     place = Run.named(open_store(workspace), run)
     if step == "plan":
-        settled = settle(_asked(spec, spec_json), place, _now(now), _interval(interval), kind)
+        due = Due(_now(now), _interval(interval), kind, _time(before) if before else None, last)
+        settled = settle(_asked(spec, spec_json), place, due)
         if check:
             check_places(settled, place.store)
     else:

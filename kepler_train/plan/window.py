@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kepler_train.errors import UserError
@@ -14,21 +15,35 @@ _MINUTE = "%Y-%m-%d %H:%M:%S UTC"
 _DAY = timedelta(days=1)
 
 
-def settle(
-    spec: RunSpec, run: Run, now: datetime, interval: tuple[datetime, datetime] | None, kind: str = ""
-) -> RunSpec:
-    """Return the spec of a run with its window and its pipeline settled; `kind` is Airflow's type of the run."""
-    check_kind(spec, kind)
+@dataclass(frozen=True)
+class Due:
+    """When a run is due: `now`, by a schedule with an `interval`, or by a person who asks for the time `before`.
+
+    `kind` is Airflow's type of the run. `last` is whether somebody chose window_seconds: then it is that time, and not
+    the one of the load phases that an installation names for all runs.
+    """
+
+    now: datetime
+    interval: tuple[datetime, datetime] | None = None
+    kind: str = ""
+    before: datetime | None = None
+    last: bool = False
+
+
+def settle(spec: RunSpec, run: Run, due: Due) -> RunSpec:
+    """Return the spec of a run with its window and its pipeline settled."""
+    check_kind(spec, due.kind)
     if "pipeline" in spec.model_fields_set and spec.pipeline != run.pipeline:
         raise UserError(
             f"The run {run.name} is of the pipeline {run.pipeline}, but its parameters name {spec.pipeline}."
         )
     if spec.stress:  # the window is when the stress step ran
         return spec.model_copy(update={"pipeline": run.pipeline})
+    interval = due.interval
     has_interval = interval is not None and interval[0] < interval[1]  # that of a manual run has no length
-    used = interval if has_interval else _stressed_window(spec)
-    start, end = plan_window(spec, now, used)
-    if kind:  # somebody reads it in a log, days later
+    used = interval if has_interval else None if due.last else _stressed_window(spec)
+    start, end = plan_window(spec, due.now, used, due.before)
+    if due.kind:  # somebody reads it in a log, days later
         say(f"plan: the window is {start:{_MINUTE}} to {end:{_MINUTE}}: {why_window(spec, used, has_interval)}.")
     return spec.model_copy(update={"pipeline": run.pipeline, "start": start, "end": end})
 
@@ -64,11 +79,14 @@ def _stressed_window(spec: RunSpec) -> tuple[datetime, datetime] | None:
 
 
 def plan_window(
-    spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None = None
+    spec: RunSpec,
+    now: datetime,
+    interval: tuple[datetime, datetime] | None = None,
+    before: datetime | None = None,
 ) -> tuple[datetime, datetime]:
-    """Return the window of a run: the requested one, else the data interval, else the time just before `now`."""
+    """Return the window of a run: the requested one, else the data interval, else the time just `before` (or now)."""
     try:
-        start, end = _asked_window(spec, now, interval)
+        start, end = _asked_window(spec, now, interval, min(before or now, now))
     except OverflowError:
         raise UserError(
             f"The window ends beyond the calendar: {spec.window_seconds:g} s is too long a window_seconds, which is at"
@@ -94,7 +112,7 @@ def plan_window(
 
 
 def _asked_window(
-    spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None
+    spec: RunSpec, now: datetime, interval: tuple[datetime, datetime] | None, before: datetime
 ) -> tuple[datetime, datetime]:
     length = timedelta(seconds=spec.window_seconds)
     if spec.start is not None:
@@ -103,4 +121,4 @@ def _asked_window(
         return spec.end - length, spec.end
     if interval is not None and interval[0] < interval[1]:
         return interval
-    return now - length, now
+    return before - length, before

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kepler_train.errors import UserError
-from kepler_train.plan.window import check_kind, plan_window, settle, why_window
+from kepler_train.plan.window import Due, check_kind, plan_window, settle, why_window
 from kepler_train.spec import RunSpec, read_spec
 from kepler_train.workspace import Run, open_store
 
@@ -94,12 +94,20 @@ def test_a_run_that_names_load_phases_and_nothing_else_learns_from_their_time(tm
     window = (NOW - 4 * HOUR, NOW - 3 * HOUR)
 
     def settled(interval: tuple[datetime, datetime] | None, **more: object) -> tuple[datetime, datetime]:
-        return settle(spec(schedule=str(schedule), **more), run, NOW, interval).window
+        return settle(spec(schedule=str(schedule), **more), run, Due(NOW, interval)).window
 
     assert settled(None) == window
     assert settled((NOW, NOW)) == window  # as Airflow gives a manual run
     assert settled(NIGHT) == NIGHT
     assert settled(None, start=NOW - 2 * HOUR, end=NOW) == (NOW - 2 * HOUR, NOW)
+    chosen = Due(NOW, None, "manual", before=NOW - HOUR, last=True)  # window_seconds and a logical date
+    asked = spec(schedule=str(schedule), window_seconds=3600)
+    assert settle(asked, run, chosen).window == (NOW - 2 * HOUR, NOW - HOUR)
+    assert settle(spec(start=NOW - HOUR / 2, end=NOW), run, chosen).window == (NOW - HOUR / 2, NOW)  # after that date
+
+
+def test_a_logical_date_in_the_future_is_no_window_in_the_future():
+    assert plan_window(spec(window_seconds=3600), NOW, None, NOW + HOUR) == (NOW - HOUR, NOW)
 
 
 @pytest.mark.parametrize("kind", ["backfill", "scheduled"])

@@ -13,7 +13,7 @@ from fuzz.case import Case
 from fuzz.json_mutations import mutate_json
 from kepler_train.extract.workloads import label_windows
 from kepler_train.isolate.profile import merge_profiles, read_profile
-from kepler_train.plan.window import settle
+from kepler_train.plan.window import Due, settle
 from kepler_train.samples.benchmark import is_benchmark, read_benchmark, stressed_machine
 from kepler_train.samples.schedule import read_schedule
 from kepler_train.spec import RunSpec
@@ -82,4 +82,4 @@ def call(case: Case, seeds: Path, work: Path) -> None:
         ends = _START + 15.0 * np.arange(1, 61)
         label_windows(ends - 15, ends, "a", schedule)
         (work / "again.json").write_text(schedule.model_dump_json(), encoding="utf-8")
-        settle(RunSpec(schedule=str(file)), Run.named(open_store(str(work)), "default/1"), _NOW, None)
+        settle(RunSpec(schedule=str(file)), Run.named(open_store(str(work)), "default/1"), Due(_NOW))
