@@ -18,6 +18,7 @@ import pandas as pd
 
 from kepler_train.errors import UserError
 from kepler_train.export.layout import pickle_model
+from kepler_train.export.leaderboard import write_leaderboard
 from kepler_train.export.model_tables import own_models
 from kepler_train.export.pipeline_metadata import PipelineMetadata
 from kepler_train.models.archive import write_archive
@@ -81,6 +82,7 @@ def copy_pipeline(
             pickle_model(model)
         if archives:
             write_archive(model, archive)
+    write_leaderboard(out, models)  # which has the sizes of archives
     return len(models)
 
 

@@ -17,7 +17,7 @@ from kepler_train.export.model_tables import TableRow, own_models, tables_in, wr
 from kepler_train.export.pictures import TablePictures
 from kepler_train.export.pipeline_metadata import PipelineMetadata
 from kepler_train.machine.node_types import NODE_TYPES, NodeTypeIndex
-from kepler_train.models.files import METADATA, read_json, write_json
+from kepler_train.models.files import METADATA
 
 
 def keep_existing(before: Path, fresh: Path) -> None:
@@ -83,13 +83,10 @@ def _merge_node_types(before: Path, fresh: Path) -> None:
                 f"{before} has models for another machine as node type {number}: {_told(machines[0])}, not"
                 f" {_told(machines[1])}. Train with another --node-type, or export under another name."
             )
-    if not earlier.types:
-        return
-    document = read_json(indices[0])
-    for key, entry in (read_json(indices[1]) if now.types else {}).items():
-        members = [*document.get(key, {}).get("members", []), *entry["members"]]
-        document[key] = entry | {"members": list(dict.fromkeys(members))}
-    write_json(indices[1], document)
+    for number, kind in now.types.items():
+        earlier = earlier.with_type(number, kind)
+    if earlier.types:
+        indices[1].write_text(earlier.text(), encoding="utf-8")
 
 
 def _told(machine: Mapping[str, object]) -> str:
