@@ -338,13 +338,11 @@ class RunSpec(BaseModel):
     publisher: str = _publish("", "Account named as publisher.")
     node_type: int | None = _publish(
         None,
-        "Node type index that the models are for; empty: found by the machine's spec among those of the pipeline.",
+        "Node type of the models; empty: found by the machine's spec.",
         ge=0,
         le=LARGEST_NODE_TYPE,
     )
-    own_node_type: bool = _publish(
-        False, "Keep a machine whose spec is not known under a node type of its own, by its name; else it is refused."
-    )
+    own_node_type: bool = _publish(False, "Give a machine of unknown spec a node type of its own.")
     cos_provider: Literal["none", "ibmcloud", "aws"] = _publish(
         "none", "Whose object store holds the secret below.", tekton="COS_PROVIDER"
     )
