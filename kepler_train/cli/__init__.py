@@ -11,8 +11,8 @@ from typing import TextIO
 
 from kepler_train.addresses import without_secrets
 from kepler_train.cli.app import app
-from kepler_train.errors import KeplerTrainError, room_for, usable_files
-from kepler_train.events import fail
+from kepler_train.errors import KeplerTrainError, Skipped, room_for, usable_files
+from kepler_train.events import fail, say
 
 
 def main() -> None:
@@ -46,6 +46,9 @@ def _run() -> None:
     try:
         with usable_files(), room_for("what the command writes, also to the folder of temporary files (TMPDIR)"):
             app()
+    except Skipped as error:
+        say(f"Skipped. {error}", exit_code=error.exit_code)
+        sys.exit(error.exit_code)
     except KeplerTrainError as error:
         fail(str(error), exit_code=error.exit_code)
         sys.exit(error.exit_code)

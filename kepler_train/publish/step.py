@@ -10,6 +10,7 @@ from kepler_train.evaluate.gate import rule
 from kepler_train.events import say, warn
 from kepler_train.isolate.background import PROFILE, promote_profile
 from kepler_train.publish.index import list_pipeline
+from kepler_train.publish.place import place_of_models
 from kepler_train.publish.publishing import pack, publish_version
 from kepler_train.publish.retention import prune
 from kepler_train.publish.store_index import index_pipeline
@@ -40,7 +41,7 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
             f"No model of {spec.pipeline} passed the gate: nothing is published. A model passes when {rule(spec)}."
             " The report of the export step shows the errors."
         )
-    target = open_target(spec.publish_to or f"{inputs.run.store.uri}/models")
+    target = open_target(place_of_models(spec, inputs.run.store))
     with inputs.run.store.scratch() as scratch:
         version, package = pack(exported, spec.window[1], scratch)
         latest, record = publish_version(target, package, spec.pipeline, version, spec.window)
