@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kepler_train import strict_json
 from kepler_train.errors import UserError
-from kepler_train.models.sums import SUMS
 from kepler_train.publish.existing import missing_files
+from kepler_train.publish.sums import SUMS
 from kepler_train.publish.target import Choose
 from kepler_train.publish.version import is_version
 from kepler_train.workspace.s3 import S3Store

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from kepler_train.export.arguments import ARGUMENTS
-from kepler_train.models.sums import SUMS
 from kepler_train.publish.readers import let_readers_in
-from kepler_train.publish.sums import SIGNATURE
+from kepler_train.publish.sums import SIGNATURE, SUMS
 from kepler_train.publish.target import Target
 from kepler_train.publish.version import is_version, window_end_of
 from kepler_train.publish.version_record import VERSIONS, VersionRecord, Versions, describe_version

@@ -10,11 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kepler_train.models.sums import SUMS
 from kepler_train.publish.ledger import change_versions, now, read_versions
 from kepler_train.publish.retention import wait_for_removal
 from kepler_train.publish.signing import sign_version
-from kepler_train.publish.sums import SIGNATURE, format_sums, sums_of
+from kepler_train.publish.sums import SIGNATURE, SUMS, format_sums, sums_of
 from kepler_train.publish.target import Target
 from kepler_train.publish.version import version_name, window_end_of
 from kepler_train.publish.version_record import VersionRecord, Versions, describe_version

@@ -8,18 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kepler_train.errors import TryAgain
 from kepler_train.hashing import sha256_of
 from kepler_train.scratch import ScratchFolder
 from kepler_train.workspace.keys import below
 from kepler_train.workspace.s3_client import make_client
 from kepler_train.workspace.s3_doubts import believing, doubt
-from kepler_train.workspace.s3_errors import MISSING, OVERTAKEN, sentence_of
+from kepler_train.workspace.s3_errors import MISSING, OVERTAKEN, ArrivedChanged, sentence_of
 from kepler_train.workspace.s3_etag import PART, etag_of
 from kepler_train.workspace.store_keys import keys_of
 
 _PIECE = 1 << 20  # bytes read at a time
-_TRIES = 2  # to send a file
+_TRIES = 2  # to send a file, or to read a small one to its end
 _MOST_DELETED = 1000  # objects in one request, by the protocol
 
 
@@ -67,23 +66,35 @@ class S3Store:
 
     def _get(self, key: str) -> tuple[bytes | None, dict[str, str]]:
         """Return the content of an object, or None, and the condition of a write that it is unchanged."""
-        from botocore.exceptions import ClientError
+        from botocore.exceptions import ClientError, IncompleteReadError, ResponseStreamingError
 
-        try:
-            answer = self._client.get_object(Bucket=self.bucket, Key=self._key(key))
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in MISSING:
-                raise
-            return None, {"IfNoneMatch": "*"}
-        return answer["Body"].read(), {"IfMatch": answer["ETag"]}
+        for left in reversed(range(_TRIES)):
+            try:
+                answer = self._client.get_object(Bucket=self.bucket, Key=self._key(key))
+                return answer["Body"].read(), {"IfMatch": answer["ETag"]}
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in MISSING:
+                    raise
+                break
+            except (
+                IncompleteReadError,
+                ResponseStreamingError,
+            ):  # cut in the middle of the body, which boto3 leaves to us
+                if not left:
+                    raise
+        return None, {"IfNoneMatch": "*"}
 
     def upload(self, file: Path, key: str) -> None:
         """Write a file from this machine, in parts when it is large, and make sure that it arrived as it is."""
         expected = etag_of(file)
-        for _ in range(_TRIES):
-            if self.holds(key, file, self._send(file, key), expected):
-                return
-        raise TryAgain(f"What {self.uri} holds as {key} is not what was sent to it, {_TRIES} times.")
+        for left in reversed(range(_TRIES)):
+            try:
+                if self.holds(key, file, self._send(file, key), expected):
+                    return
+            except ArrivedChanged:
+                if not left:
+                    raise
+        raise ArrivedChanged(f"What {self.uri} holds as {key} is not what was sent to it, {_TRIES} times.")
 
     def _send(self, file: Path, key: str) -> str:
         """Send a file, and return the ETag that the server gave it."""

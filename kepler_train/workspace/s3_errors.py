@@ -33,6 +33,10 @@ _PERMISSIONS = {
 }
 
 
+class ArrivedChanged(TryAgain):
+    """The server received other bytes than were sent, and refused them."""
+
+
 def sentence_of(error: Exception, uri: str, bucket: str, keys: StoreKeys | None) -> KeplerTrainError:
     """Return the error of a store at `uri` for what was raised by boto3."""
     from botocore import exceptions as boto
@@ -66,7 +70,7 @@ def sentence_of(error: Exception, uri: str, bucket: str, keys: StoreKeys | None)
             f"{uri} has no room for more ({code}): raise its quota, or remove versions with `models prune`."
         )
     if code in _SENT_WRONG:
-        return TryAgain(f"What {uri} received is not what was sent ({code}): the network between changed it.")
+        return ArrivedChanged(f"What {uri} received is not what was sent ({code}): the network between changed it.")
     if isinstance(error, boto.ClientError) and code not in _TRANSIENT:
         if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) < 500:
             return UserError(f"{uri} refused the request: {message}.")
