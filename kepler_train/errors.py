@@ -5,6 +5,7 @@
 | 2  | the user changes something: a spec, a name, a secret, a path | no |
 | 3  | nobody: the data cannot serve | no |
 | 75 | time: a timeout, a refused connection, a server's 5xx | yes, with backoff |
+| 99 | nobody: there is nothing to do here, as for a publication without keys | no: the task is skipped |
 
 Anything else that ends a step is a bug and shows its traceback.
 """
@@ -80,6 +81,12 @@ class TryAgain(KeplerTrainError):
     """The same call may succeed later (`EX_TEMPFAIL` of sysexits.h)."""
 
     exit_code = 75
+
+
+class Skipped(KeplerTrainError):
+    """There is nothing to do, and that is no failure; Airflow shows the task as skipped."""
+
+    exit_code = 99
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

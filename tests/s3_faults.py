@@ -32,7 +32,7 @@ _NO_OBJECTS = (
 
 
 class Fault(Enum):
-    """What happens to a request. But for the last three, the server never sees it."""
+    """What happens to a request. Before the bodies, the server never sees it."""
 
     INTERNAL_500 = auto()
     SLOW_DOWN_503 = auto()
@@ -41,10 +41,14 @@ class Fault(Enum):
     EMPTY_LISTING = auto()  # of a listing that has entries; other requests pass
     CLOCK_SKEW_403 = auto()  # the clocks of the server and of this machine differ too much
     EXPIRED_400 = auto()  # the keys are of a session that is over
+    DENIED_403 = auto()  # the keys lack the permission for this request
+    NO_BUCKET_404 = auto()  # SeaweedFS makes a bucket that is missing, which others do not
+    FULL_507 = auto()  # no room for more
     RESET = auto()  # the connection is closed before an answer
     EMPTIED_200 = auto()  # the server's headers with a length of 0, and no body
     CUT_BODY = auto()  # the server's headers and half of the body, then the connection is closed
     CHANGED_BYTE = auto()  # of the body: its check sum is wrong
+    CHANGED_ON_THE_WAY = auto()  # a byte of what is sent, so that the server receives something else
     LOST_ANSWER = auto()  # the server does what was asked for, and the connection is closed before its answer
 
 
@@ -155,6 +159,12 @@ def _handler(proxy: S3Faults, upstream: str) -> type[BaseHTTPRequestHandler]:
                     self._answer(request, 403, _ERROR.format("RequestTimeTooSkewed").encode())
                 case Fault.EXPIRED_400:
                     self._answer(request, 400, _ERROR.format("ExpiredToken").encode())
+                case Fault.DENIED_403:
+                    self._answer(request, 403, _ERROR.format("AccessDenied").encode())
+                case Fault.NO_BUCKET_404:
+                    self._answer(request, 404, _ERROR.format("NoSuchBucket").encode())
+                case Fault.FULL_507:
+                    self._answer(request, 507, _ERROR.format("XMinioStorageFull").encode())
                 case Fault.RESET:
                     self._close()
                 case _:
@@ -176,6 +186,8 @@ def _handler(proxy: S3Faults, upstream: str) -> type[BaseHTTPRequestHandler]:
         def _forward(self, request: Request, body: bytes) -> None:
             """Ask the server, and answer as it does but for the fault."""
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _OF_A_CONNECTION}
+            if request.fault is Fault.CHANGED_ON_THE_WAY and body:
+                body = body[:-1] + bytes([body[-1] ^ 1])
             server = HTTPConnection(upstream, timeout=60)
             try:
                 server.request(self.command, self.path, body, headers | {"Content-Length": str(len(body))})

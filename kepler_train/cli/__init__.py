@@ -11,8 +11,8 @@ from typing import TextIO
 
 from kepler_train.addresses import without_secrets
 from kepler_train.cli.app import app
-from kepler_train.errors import KeplerTrainError, room_for, usable_files
-from kepler_train.events import fail
+from kepler_train.errors import KeplerTrainError, Skipped, room_for, usable_files
+from kepler_train.events import fail, say
 from kepler_train.scratch import sweep_temporary_folder
 
 
@@ -48,6 +48,9 @@ def _run() -> None:
         with usable_files(), room_for("what the command writes, also to the folder of temporary files (TMPDIR)"):
             sweep_temporary_folder()
             app()
+    except Skipped as error:
+        say(f"Skipped. {error}", exit_code=error.exit_code)
+        sys.exit(error.exit_code)
     except KeplerTrainError as error:
         fail(str(error), exit_code=error.exit_code)
         sys.exit(error.exit_code)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kepler_train.errors import Skipped, UserError
+
 if TYPE_CHECKING:
     from kepler_train.publish.target import Target
 
@@ -45,6 +47,17 @@ def open_models(target: str) -> Target:
     """Return the target of that address, or where models are unless one is named."""
     from kepler_train.publish.target import open_target
 
+    provider, secret = os.environ.get("COS_PROVIDER", "none").lower(), os.environ.get("COS_SECRET_NAME", "")
+    if provider in ("aws", "ibmcloud"):
+        from kepler_train.workspace.store_keys import grant
+
+        if not target or target.lower().startswith("s3:"):
+            try:
+                return open_target(grant(provider, secret, target))
+            except Skipped as error:  # who types a command wants an answer
+                raise UserError(str(error)) from None
+    elif provider not in ("", "none"):
+        raise UserError(f"COS_PROVIDER is {provider!r}: it may be aws, ibmcloud or none.")
     return open_target(target or models_place())
 
 

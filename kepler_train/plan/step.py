@@ -7,6 +7,7 @@ from pathlib import Path
 from kepler_train.errors import UserError
 from kepler_train.isolate.isolators import check_isolation
 from kepler_train.plan.stored import SPEC
+from kepler_train.publish.place import readable_models
 from kepler_train.samples.schedule import SCHEDULE, read_schedule
 from kepler_train.spec import RunSpec
 from kepler_train.stress.loads import parse_load
@@ -29,15 +30,10 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     from kepler_train.plan.previous import keep_previous
     from kepler_train.query.credentials import credentials_for
 
-    if spec.cos_provider != "none" or spec.cos_secret_name:
-        raise UserError(
-            "This version takes the keys of an object store from the environment only (AWS_ACCESS_KEY_ID, …):"
-            " leave cos_provider at none and cos_secret_name empty."
-        )
     check_methods(spec)
     credentials_for(spec.prometheus)  # a server that may not have them is refused now, not after the stress
     store = inputs.run.store
-    models = spec.publish_to or f"{store.uri}/models"
+    models = readable_models(spec, store)
     place = open_store(models)
     if isinstance(place, S3Store):
         place.check_server()  # the same, for the keys of S3

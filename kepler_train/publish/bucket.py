@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kepler_train import strict_json
 from kepler_train.errors import UserError
 from kepler_train.publish.existing import missing_files
+from kepler_train.publish.sums import SUMS
 from kepler_train.publish.target import Choose
 from kepler_train.publish.version import is_version
 from kepler_train.workspace.s3 import S3Store
+from kepler_train.workspace.s3_client import AT_ONCE
 
 LATEST = "latest.json"
 
@@ -28,8 +31,22 @@ class BucketTarget:
         What a killed publisher has uploaded is whole, since S3 shows no part of an object, and is not sent again.
         """
         place = f"{pipeline}/{version}"
-        for file in missing_files(exported, self.store, place):
+        missing = missing_files(exported, self.store, place)
+        last = [file for file in missing if file == exported / SUMS]  # it tells that all others are there
+
+        def send(file: Path) -> None:
             self.store.upload(file, f"{place}/{file.relative_to(exported).as_posix()}")
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            # The largest first, so that none of them is waited for at the end.
+            order = sorted(set(missing) - set(last), key=lambda file: file.stat().st_size, reverse=True)
+            try:
+                list(pool.map(send, order))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        for file in last:
+            send(file)
         return f"{self.uri}/{place}"
 
     def latest(self, pipeline: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from kepler_train.errors import UserError
-from kepler_train.hashing import sha256_of
 from kepler_train.publish.sums import SIGNATURE
 from kepler_train.workspace import FileStore
 
@@ -16,20 +15,16 @@ def missing_files(exported: Path, store: FileStore, place: str) -> list[Path]:
     Its name is a digest of all contents, but whoever can write there can change them under that name.
     """
     ours = {f"{place}/{path.relative_to(exported).as_posix()}": path for path in exported.rglob("*") if path.is_file()}
-    theirs = store.sizes(place)
-    for key, size in sorted(theirs.items()):
+    theirs = store.etags(place)
+    for key, etag in sorted(theirs.items()):
         if key == f"{place}/{SIGNATURE}":  # two signatures of the same files differ, and the first stays
             continue
         if key not in ours:
             raise _changed(store, key, "was added to it")
-        if size != ours[key].stat().st_size or not _holds(store, key, sha256_of(ours[key])):
+        # Before somebody is accused, the file is read a second time.
+        if not any(store.holds(key, ours[key], etag) for _ in range(2)):
             raise _changed(store, key, "was changed")
     return [path for key, path in sorted(ours.items()) if key not in theirs]
-
-
-def _holds(store: FileStore, key: str, sha256: str) -> bool:
-    """Return whether a file has these contents; before somebody is accused, it is read a second time."""
-    return any(store.sha256(key) == sha256 for _ in range(2))
 
 
 def refuse_missing(missing: list[Path], exported: Path, store: FileStore, place: str) -> None:

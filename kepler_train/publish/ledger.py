@@ -9,8 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from kepler_train.export.arguments import ARGUMENTS
-from kepler_train.models.sums import SUMS
 from kepler_train.publish.readers import let_readers_in
+from kepler_train.publish.sums import SIGNATURE, SUMS
 from kepler_train.publish.target import Target
 from kepler_train.publish.version import is_version, window_end_of
 from kepler_train.publish.version_record import VERSIONS, VersionRecord, Versions, describe_version
@@ -78,4 +78,5 @@ def _describe(target: Target, pipeline: str, version: str, latest: bool) -> Vers
         return None
     record = describe_version(target.store.read, pipeline, version, sizes)
     reason = "It was published before versions were recorded."
-    return record.model_copy(update={"promoted": latest, "reason": reason})
+    signed = f"{home}/{SIGNATURE}" in sizes
+    return record.model_copy(update={"promoted": latest, "reason": reason, "signed": signed})

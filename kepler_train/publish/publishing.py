@@ -8,13 +8,12 @@ from __future__ import annotations
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kepler_train.models.sums import SUMS
 from kepler_train.publish.ledger import change_versions, now, read_versions
 from kepler_train.publish.retention import wait_for_removal
 from kepler_train.publish.signing import sign_version
-from kepler_train.publish.sums import SIGNATURE, format_sums, sums_of
+from kepler_train.publish.sums import SIGNATURE, SUMS, format_sums, sums_of
 from kepler_train.publish.target import Target
 from kepler_train.publish.version import version_name, window_end_of
 from kepler_train.publish.version_record import VersionRecord, Versions, describe_version
@@ -94,8 +93,11 @@ def _record(target: Target, pipeline: str, fresh: VersionRecord, latest: str) ->
         nonlocal record
         reason = hold(versions, fresh.version, latest)
         earlier = versions.of(fresh.version)
-        known = {} if earlier is None else {"published": earlier.published, "rolled_back": earlier.rolled_back}
-        known |= {} if earlier is None else {"pinned": earlier.pinned}
+        known: dict[str, Any] = {}
+        if earlier:
+            known = {"pinned": earlier.pinned, "rolled_back": earlier.rolled_back}
+            known["published"] = earlier.published or fresh.published  # the first time
+            known["signed"] = earlier.signed or fresh.signed
         record = fresh.model_copy(update=known | {"promoted": not reason, "reason": reason})
         return versions.with_record(record)
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from kepler_train.errors import UserError
 from kepler_train.hashing import sha256_of
-from kepler_train.models.sums import SUMS
 from kepler_train.publish.signing import check_signature
-from kepler_train.publish.sums import BESIDE, SIGNATURE, parse_sums
+from kepler_train.publish.sums import BESIDE, SIGNATURE, SUMS, parse_sums
 from kepler_train.publish.target import Target
 from kepler_train.publish.version import is_named_for, is_named_for_contents
 from kepler_train.workspace.folder import FolderStore

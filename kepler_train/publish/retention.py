@@ -57,7 +57,7 @@ def prune(target: Target, pipeline: str, keep: int) -> list[str]:
 
 def wait_for_removal(target: Target, pipeline: str, version: str) -> None:
     """Refuse to write a version that somebody is removing; finish a removal that was killed."""
-    if target.store.read(f"{pipeline}/{VERSIONS}") is None:
+    if target.store.read(f"{pipeline}/{VERSIONS}", recheck=False) is None:
         return
     removing = read_versions(target, pipeline).removing
     if version not in removing:

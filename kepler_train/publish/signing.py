@@ -14,16 +14,17 @@ from kepler_train.publish.sums import SIGNATURE
 
 KEY = "KEPLER_TRAIN_SIGNING_KEY"
 PASSWORD_FILE = "KEPLER_TRAIN_SIGNING_PASSWORD_FILE"  # noqa: S105 - a variable that names a file
-PUBLIC_KEY = "KEPLER_TRAIN_PUBLIC_KEY"
+SIGNING_FOLDER = "/etc/kepler-train/signing"
+"""Where the secret with the key is mounted in a pod: `key`, and `password` where that has one."""
 
 
 def sign_version(folder: Path) -> bool:
-    """Sign the files of a version with the key that the environment names; return whether there is one."""
-    name = os.environ.get(KEY, "")
+    """Sign the files of a version with the key that the environment names or a pod has; return whether there is one."""
+    name = os.environ.get(KEY) or _mounted("key")
     if not name:
         return False
     key = _readable(name, KEY)
-    secret = os.environ.get(PASSWORD_FILE, "")
+    secret = os.environ.get(PASSWORD_FILE) or _mounted("password")
     # Bytes, although the library says text: it hands them to cryptography as they are.
     password = _readable(secret, PASSWORD_FILE).read_bytes().strip() if secret else None
     library = _library()
@@ -59,6 +60,11 @@ def check_signature(folder: Path, public_key: Path, what: str) -> None:
 def _hashed(library: Any) -> Any:
     """Return what is signed: every file but the signature, also those that git would leave out."""
     return library.hashing.Config().set_ignored_paths(paths=[SIGNATURE], ignore_git_paths=False)
+
+
+def _mounted(name: str) -> str:
+    path = Path(SIGNING_FOLDER, name)
+    return str(path) if path.is_file() else ""
 
 
 def _readable(name: str, setting: str) -> Path:

@@ -11,6 +11,7 @@ from kepler_train.events import say, warn
 from kepler_train.isolate.background import PROFILE, promote_profile
 from kepler_train.publish.grown import publish_grown
 from kepler_train.publish.index import list_pipeline
+from kepler_train.publish.place import place_of_models
 from kepler_train.publish.retention import prune
 from kepler_train.publish.store_index import index_pipeline
 from kepler_train.publish.target import open_target
@@ -40,7 +41,7 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
             f"No model of {spec.pipeline} passed the gate: nothing is published. A model passes when {rule(spec)}."
             " The report of the export step shows the errors."
         )
-    target = open_target(spec.publish_to or f"{inputs.run.store.uri}/models")
+    target = open_target(place_of_models(spec, inputs.run.store))
     with inputs.run.store.scratch() as scratch:
         version, (latest, record) = publish_grown(target, exported, spec, scratch)
     place = f"{target.uri}/{spec.pipeline}/{version}"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kepler_train.errors import UserError
 from kepler_train.hashing import sha256_of
-from kepler_train.models.sums import SUMS
 
+SUMS = "SHA256SUMS"  # as in the folder of a model, whose package takes half a second to import
 SIGNATURE = "model.sig"
 BESIDE = (SUMS, SIGNATURE)
 """Files of a version that are no part of what it vouches for: the list itself, and the signature."""

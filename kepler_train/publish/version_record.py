@@ -10,7 +10,6 @@ from typing import Literal
 from pydantic import ConfigDict
 
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
-from kepler_train.export.overview import read_overview
 from kepler_train.export.published_table import folder_name, read_table
 from kepler_train.model_key import error_table
 from kepler_train.records import Record, read_record
@@ -108,6 +107,8 @@ def describe_version(
 
     `sizes` are those of its files (bytes), by key.
     """
+    from kepler_train.export.overview import read_overview  # and pandas with it, which a list does without
+
     home = f"{pipeline}/{version}" if version else pipeline
     facts = {
         "version": version,

@@ -109,6 +109,14 @@ class FolderStore:
                     sizes[path.relative_to(self.root).as_posix()] = path.stat().st_size
         return sizes
 
+    def etags(self, prefix: str) -> dict[str, str]:
+        """Return every key below a folder; files have no ETag."""
+        return dict.fromkeys(self.sizes(prefix), "")
+
+    def holds(self, key: str, file: Path, etag: str) -> bool:  # noqa: ARG002 - buckets have one
+        """Return whether a file of the store has the content of another."""
+        return self.sha256(key) == sha256_of(file)
+
     def folders(self, prefix: str = "") -> list[str]:
         """Return the names of the folders directly below a folder; links are none."""
         place = self.root / prefix

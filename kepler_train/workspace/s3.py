@@ -1,28 +1,25 @@
-"""A store in a bucket. Keys and addresses come from the environment as boto3 reads it (AWS_…)."""
+"""A store in a bucket. Keys and addresses are those that boto3 finds (AWS_…), or those of a mounted secret."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kepler_train.addresses import without_secrets
-from kepler_train.errors import KeplerTrainError, TryAgain, UserError
+from kepler_train.hashing import sha256_of
 from kepler_train.scratch import ScratchFolder
 from kepler_train.workspace.keys import below, check_small, usable_names
+from kepler_train.workspace.s3_client import make_client
 from kepler_train.workspace.s3_doubts import believing, doubt
-from kepler_train.workspace.s3_endpoint import check_endpoint, check_server, keep_to_endpoint
+from kepler_train.workspace.s3_endpoint import check_server, keep_to_endpoint
+from kepler_train.workspace.s3_errors import MISSING, OVERTAKEN, ArrivedChanged, sentence_of
+from kepler_train.workspace.s3_etag import PART, etag_of
+from kepler_train.workspace.store_keys import keys_of
 
-_SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-_MISSING = {"404", "NoSuchKey", "NotFound"}
-_DENIED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Forbidden", "401"}
-_OVERTAKEN = {"412", "PreconditionFailed", "409", "ConditionalRequestConflict", *_MISSING}
-_TRANSIENT = {"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "429", "408"}
 _PIECE = 1 << 20  # bytes read at a time
+_TRIES = 2  # to send a file, or to read a small one to its end
 _MOST_DELETED = 1000  # objects in one request, by the protocol
 
 
@@ -32,21 +29,11 @@ class S3Store:
     private = False
 
     def __init__(self, bucket: str, prefix: str) -> None:
-        import boto3
-        from botocore.config import Config
-
         self.bucket, self.prefix = bucket, prefix
         self.uri = f"s3://{bucket}/{prefix}".rstrip("/")
-        # A server that does not answer is noticed within half a minute: then it is Airflow's turn to wait.
-        retries = {"total_max_attempts": 4, "mode": "standard"}
-        for variable in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
-            check_endpoint(os.environ.get(variable, ""), variable)
+        self._keys = keys_of(bucket)
         with self._explained():
-            self._client: Any = boto3.client(
-                "s3",
-                config=Config(retries=retries, connect_timeout=5, read_timeout=30, s3={"addressing_style": "path"}),
-            )
-        check_endpoint(self._client.meta.endpoint_url, "endpoint_url of the AWS configuration")
+            self._client: Any = make_client(self._keys)
         keep_to_endpoint(self._client, self.uri)
         doubt(self._client, self.uri)
 
@@ -83,26 +70,61 @@ class S3Store:
                 except ClientError as error:
                     if error.response["Error"]["Code"] == "NotImplemented":  # a server without conditional writes
                         return self.write(key, content)
-                    if error.response["Error"]["Code"] not in _OVERTAKEN:
+                    if error.response["Error"]["Code"] not in OVERTAKEN:
                         raise
 
     def _get(self, key: str) -> tuple[bytes | None, dict[str, str]]:
         """Return the content of an object, or None, and the condition of a write that it is unchanged."""
-        from botocore.exceptions import ClientError
+        from botocore.exceptions import ClientError, IncompleteReadError, ResponseStreamingError
 
-        try:
-            answer = self._client.get_object(Bucket=self.bucket, Key=self._key(key))
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in _MISSING:
-                raise
-            return None, {"IfNoneMatch": "*"}
-        check_small(f"{self.uri}/{key}", answer["ContentLength"])
-        return answer["Body"].read(), {"IfMatch": answer["ETag"]}
+        for left in reversed(range(_TRIES)):
+            try:
+                answer = self._client.get_object(Bucket=self.bucket, Key=self._key(key))
+                check_small(f"{self.uri}/{key}", answer["ContentLength"])
+                return answer["Body"].read(), {"IfMatch": answer["ETag"]}
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in MISSING:
+                    raise
+                break
+            except (IncompleteReadError, ResponseStreamingError):  # cut in the body, which boto3 leaves to us
+                if not left:
+                    raise
+        return None, {"IfNoneMatch": "*"}
 
     def upload(self, file: Path, key: str) -> None:
-        """Write a file from this machine, in parts when it is large."""
+        """Write a file from this machine, in parts when it is large, and make sure that it arrived as it is."""
+        expected = etag_of(file)
+        for left in reversed(range(_TRIES)):
+            try:
+                if self.holds(key, file, self._send(file, key), expected):
+                    return
+            except ArrivedChanged:
+                if not left:
+                    raise
+        raise ArrivedChanged(f"What {self.uri} holds as {key} is not what was sent to it, {_TRIES} times.")
+
+    def _send(self, file: Path, key: str) -> str:
+        """Send a file, and return the ETag that the server gave it."""
+        from boto3.s3.transfer import TransferConfig
+
+        place = {"Bucket": self.bucket, "Key": self._key(key)}
         with self._explained():
-            self._client.upload_file(str(file), self.bucket, self._key(key))
+            if file.stat().st_size < PART:
+                with file.open("rb") as content:
+                    answer = self._client.put_object(**place, Body=content)
+            else:
+                parts = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4)
+                self._client.upload_file(str(file), self.bucket, self._key(key), Config=parts)
+                answer = self._client.head_object(**place)
+        return str(answer["ETag"]).strip('"')
+
+    def holds(self, key: str, file: Path, etag: str, expected: str = "") -> bool:
+        """Return whether an object with this ETag has the content of a file.
+
+        A server that encrypts has other ETags than MD5: then the object is read. `expected` is the file's own ETag,
+        where it is known.
+        """
+        return etag == (expected or etag_of(file)) or self.sha256(key) == sha256_of(file)
 
     def sha256(self, key: str) -> str | None:
         """Return the SHA-256 of what an object holds now, read from its first byte to its last; None without one."""
@@ -115,7 +137,7 @@ class S3Store:
                 for piece in body.iter_chunks(_PIECE):
                     digest.update(piece)
             except ClientError as error:
-                if error.response["Error"]["Code"] not in _MISSING:
+                if error.response["Error"]["Code"] not in MISSING:
                     raise
                 return None
         return digest.hexdigest()
@@ -130,23 +152,30 @@ class S3Store:
             try:
                 self._client.download_file(self.bucket, self._key(key), str(target))
             except ClientError as error:
-                if error.response["Error"]["Code"] not in _MISSING:
+                if error.response["Error"]["Code"] not in MISSING:
                     raise
         return target
 
     def sizes(self, prefix: str, recheck: bool = True) -> dict[str, int]:
         """Return every key below the folder `prefix` with its size (bytes); `recheck` asks again before it is none."""
-        sizes: dict[str, int] = {}
+        with believing(not recheck):
+            return {key: item["Size"] for key, item in self._items(prefix)}
+
+    def etags(self, prefix: str) -> dict[str, str]:
+        """Return every key below the folder `prefix` with its ETag."""
+        return {key: str(item["ETag"]).strip('"') for key, item in self._items(prefix)}
+
+    def _items(self, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield every key below a folder with what a listing has of it."""
         cut = len(self._key("")) if self.prefix else 0
-        with self._explained(), believing(not recheck):
+        with self._explained():
             pages = self._client.get_paginator("list_objects_v2")
             for page in pages.paginate(
                 Bucket=self.bucket, Prefix=self._key(f"{prefix.rstrip('/')}/" if prefix else "")
             ):
                 for item in page.get("Contents", []):
                     if not item["Key"].endswith("/"):  # consoles make such objects, to show a folder
-                        sizes[item["Key"][cut:]] = item["Size"]
-        return sizes
+                        yield item["Key"][cut:], item
 
     def folders(self, prefix: str = "") -> list[str]:
         """Return the names of the folders directly below a folder."""
@@ -191,39 +220,4 @@ class S3Store:
         try:
             yield
         except (BotoCoreError, ClientError, Boto3Error, ValueError) as error:
-            raise self._sentence(error) from None
-
-    def _sentence(self, error: Exception) -> KeplerTrainError:
-        from botocore import exceptions as boto
-
-        if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError):
-            return UserError(f"No keys for {self.uri}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
-        message = _without_secrets(" ".join(str(error).split()).rstrip("."))
-        # upload_file wraps the client's error in one of its own and keeps only the words.
-        match = re.search(r"An error occurred \((\w+)\)", message)
-        code = match[1] if match else ""
-        if code == "NoSuchBucket":
-            return UserError(f"There is no bucket {self.bucket!r}: create it or name another in {self.uri}.")
-        if code in _DENIED:
-            return UserError(f"{self.uri} refused the keys ({code}): check AWS_ACCESS_KEY_ID and its rights.")
-        if isinstance(error, boto.ClientError) and code not in _TRANSIENT:
-            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) < 500:
-                return UserError(f"{self.uri} refused the request: {message}.")
-        elif isinstance(
-            error,
-            ValueError
-            | boto.ParamValidationError
-            | boto.EndpointProviderError  # a name that boto3 makes a host of, and cannot
-            | boto.ProfileNotFound
-            | boto.ConfigParseError
-            | boto.ConfigNotFound,
-        ):
-            return UserError(f"{self.uri} cannot be used: {message}.")
-        return TryAgain(f"{self.uri} did not answer: {message}.")
-
-
-def _without_secrets(message: str) -> str:
-    """Return a message of boto3 or of the server without the keys; it may quote addresses and what it was sent."""
-    for secret in filter(None, map(os.environ.get, _SECRETS)):
-        message = message.replace(secret, "***")
-    return without_secrets(message)
+            raise sentence_of(error, self.uri, self.bucket, self._keys) from None

@@ -76,5 +76,5 @@ def _says_nothing_there(http: Any, answer: dict[str, Any], operation: str) -> bo
     Few objects are empty, and a page of a listing that others preceded never is.
     """
     if operation == "ListObjectsV2" and http.status_code == 200:
-        return not answer.get("Contents")
+        return not answer.get("Contents") and not answer.get("CommonPrefixes")
     return http.status_code == 404 or (operation == "GetObject" and http.headers.get("Content-Length") == "0")

@@ -18,6 +18,8 @@ from kepler_airflow import command
 from kepler_airflow.params import spec_of
 from kepler_airflow.retries import raise_for
 from kepler_airflow.settings import settings
+from kepler_train.publish.signing import SIGNING_FOLDER
+from kepler_train.workspace.store_keys import SECRETS_FOLDER
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -27,6 +29,8 @@ _HOSTNAME = "kubernetes.io/hostname"
 _REFUSED_FOR_GOOD = {400, 401, 403, 404, 422}
 _NEVER_RAN = {"StartError", "ContainerCannotRun"}
 _ENDED = {"Succeeded", "Failed"}
+_SIGNING, _SIGNING_SECRET = "publish", "kepler-train-signing"
+_WITH_MODELS = {"plan", "publish"}  # steps that read or write where models are published
 
 
 class PodFollower(PodManager):
@@ -107,6 +111,11 @@ class PodStep(KubernetesPodOperator):
             variable.value = _literal(variable.value) if variable.value else variable.value
         if self.step == command.STRESS:
             self._place_stress(pod, context)
+        name = spec_of(context).cos_secret_name if context and self.step in _WITH_MODELS else ""
+        if name:
+            _mount_secret(pod, name, f"{SECRETS_FOLDER}/{name}")
+        if self.step == _SIGNING:
+            _mount_secret(pod, _SIGNING_SECRET, SIGNING_FOLDER)
         return pod
 
     def _place_stress(self, pod: k8s.V1Pod, context: Context | None) -> None:
@@ -174,6 +183,18 @@ class PodStep(KubernetesPodOperator):
     def _state(self, pod: k8s.V1Pod | None) -> k8s.V1ContainerState | None:
         statuses = pod.status.container_statuses if pod and pod.status else None
         return next((one.state for one in statuses or [] if one.name == self.base_container_name), None)
+
+
+def _mount_secret(pod: k8s.V1Pod, name: str, place: str) -> None:
+    """Mount a secret, for the steps that need it only; one that does not exist is an empty folder."""
+    from kubernetes.client import models as k8s
+
+    volume = f"secret-{len(pod.spec.volumes or [])}"
+    secret = k8s.V1SecretVolumeSource(secret_name=name, optional=True)
+    pod.spec.volumes = [*(pod.spec.volumes or []), k8s.V1Volume(name=volume, secret=secret)]
+    container = pod.spec.containers[0]
+    mount = k8s.V1VolumeMount(name=volume, mount_path=place, read_only=True)
+    container.volume_mounts = [*(container.volume_mounts or []), mount]
 
 
 def _comes_true(condition: Callable[[], bool], seconds: float) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from kepler_train.errors import DataError, TryAgain, UserError
+from kepler_train.errors import DataError, Skipped, TryAgain, UserError
 
 _log = logging.getLogger("airflow.task")
 
@@ -23,7 +23,7 @@ _NEVER_RETRIED = {UserError.exit_code, DataError.exit_code}
 
 
 def raise_for(step: str, exit_code: int | None, said: str = "") -> None:
-    """Fail the task for good, fail it so that it is retried, or do nothing when the step is done.
+    """Fail the task for good, fail it so that it is retried, skip it, or do nothing when the step is done.
 
     `exit_code` is None when the step vanished without one, as a deleted pod does; a negative code, or one above
     128, is the signal that ended it.
@@ -31,6 +31,8 @@ def raise_for(step: str, exit_code: int | None, said: str = "") -> None:
     sentence = said.removeprefix("error: ").strip()
     if exit_code == 0:
         return
+    if exit_code == Skipped.exit_code:
+        raise AirflowSkipException(sentence or f"The step {step} had nothing to do; see its log above.")
     if exit_code in _NEVER_RETRIED:
         raise AirflowFailException(sentence or f"The step {step} ended with exit code {exit_code}; see its log above.")
     if exit_code == TryAgain.exit_code:

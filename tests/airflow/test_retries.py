@@ -1,5 +1,5 @@
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from kepler_airflow.retries import raise_for
 
@@ -7,6 +7,8 @@ from kepler_airflow.retries import raise_for
 def outcome(exit_code, said=""):
     try:
         raise_for("query", exit_code, said)
+    except AirflowSkipException as error:
+        return "skipped", str(error)
     except AirflowFailException as error:
         return "failed for good", str(error)
     except AirflowException as error:
@@ -22,6 +24,7 @@ def outcome(exit_code, said=""):
         (2, "failed for good"),
         (3, "failed for good"),
         (75, "retried"),
+        (99, "skipped"),
         (-9, "retried"),  # killed, as a child process
         (137, "retried"),  # killed, as a container
         (143, "retried"),

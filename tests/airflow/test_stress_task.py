@@ -1,36 +1,16 @@
 """The stress step as a task: only when it is asked for, and as a pod on the node that is measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
-from airflow.sdk.definitions.param import ParamsDict
 
 from kepler_airflow.settings import settings
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "docker/step/pod.yaml"
 HOSTNAME = "kubernetes.io/hostname"
-
-
-@pytest.fixture
-def pod_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """The spec of the pod that Kubernetes is asked for."""
-    monkeypatch.setenv("KEPLER_TRAIN_WORKSPACE", "s3://bucket/kepler")
-    monkeypatch.delenv("KEPLER_TRAIN_POD_TEMPLATE", raising=False)
-    settings.cache_clear()
-
-    def build(step: str, **params: Any) -> Any:
-        from kepler_airflow.pods import PodStep
-
-        ti = SimpleNamespace(dag_id="d", task_id=step, map_index=-1, try_number=1)
-        context: Any = {"ti": ti, "run_id": "r", "dag": SimpleNamespace(params=ParamsDict()), "params": params}
-        return PodStep(task_id=step, step=step).build_pod_request_obj(context, dry_run=True).spec
-
-    yield build
-    settings.cache_clear()
 
 
 def test_the_load_is_on_the_named_node_and_has_all_its_cpus(pod_of: Callable[..., Any]):

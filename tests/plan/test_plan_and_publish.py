@@ -59,7 +59,6 @@ def test_the_stored_spec_is_the_asked_one(run: Run):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"cos_provider": "aws"}, "keys of an object store from the environment"),
         ({"isolator": "trainer"}, "needs the pipeline of an AbsPower model"),
         ({"schedule": "/nowhere/schedule.json"}, "There is no schedule at /nowhere/schedule.json"),
     ],

@@ -119,7 +119,7 @@ def test_what_a_killed_publisher_has_uploaded_is_compared_and_not_sent_again(pub
     sent: list[str] = []
     target.store._client.meta.events.register("before-send.s3", lambda request, **_: sent.append(request.method))
     target.add(source, "lab", FIRST)
-    assert sent == ["GET", "GET", "PUT", "PUT"]  # a listing, the file that is there, and the two that are not
+    assert sent == ["GET", "PUT", "PUT"]  # a listing, whose ETags tell what is there, and the two files that are not
 
 
 def test_versions_of_before_with_eight_digits_are_read_and_superseded(publishing: Publishing, tmp_path: Path):
@@ -250,7 +250,8 @@ def test_s3_readers_follow_a_pointer_that_is_written_last(publishing: Publishing
     target.add(source, "lab", FIRST)
     target.move_latest("lab", unless_older(FIRST))
     puts = [line for line in sent if line.startswith("PUT")]
-    assert puts == [*(f"PUT {FIRST}/{name}" for name in FILES), "PUT latest.json"]
+    assert sorted(puts[:-1]) == [f"PUT {FIRST}/{name}" for name in FILES]  # several at once
+    assert puts[-1] == "PUT latest.json"
     assert json.loads(open_store(uri).read("lab/latest.json") or b"") == {"version": FIRST}
 
 

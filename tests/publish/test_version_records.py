@@ -46,6 +46,7 @@ def test_each_version_has_a_record_of_what_it_is(publishing: Publishing, tmp_pat
     assert (newer["models"], newer["node_types"], newer["signed"], newer["pinned"]) == (1, [0], False, False)
     place = open_store(uri).sizes(f"lab/{newer['version']}")
     assert newer["size"] == sum(place.values())
+    assert all(one["published"].startswith(f"{now():%Y-%m-%d}T") for one in (older, newer))
     assert [(one["promoted"], one["reason"]) for one in (older, newer)] == [
         (False, "The latest version is of a newer window."),
         (True, ""),

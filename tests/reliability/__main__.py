@@ -1,6 +1,7 @@
 """Kill steps and commands, let two publish at once, and let S3 fail; print what went wrong as Markdown tables.
 
     make reliability [SEED=7] [ONLY=kills,publishers,faults]
+    PYTHONPATH=tests python tests/reliability --only kills,publishers --steps export,publish --runs 10 --kills 5
 
 Exit code 1 when anything went wrong. The same seed tries the same things; what a kill after so many seconds hits is up
 to the machine.
@@ -34,6 +35,7 @@ def main() -> int:
     options.add_argument(
         "--kills", type=int, default=3, help="kills: of each step of a run; of a command twice as many"
     )
+    options.add_argument("--steps", default="", help="kills: only of these steps, and of no commands: export,publish")
     options.add_argument("--pairs", type=int, default=40, help="publishers: on a folder, and as many on S3")
     options.add_argument("--rounds", type=int, default=2, help="faults: how often each strikes every step")
     asked = options.parse_args()
@@ -52,8 +54,10 @@ def main() -> int:
 
 def _parts(there: Lab, asked: argparse.Namespace) -> dict[str, Callable[[], tuple[list[Row], str]]]:
     def kills() -> tuple[list[Row], str]:
-        rows = killed_steps.killed_steps(there, asked.seed, asked.runs, asked.kills)
-        rows += killed_commands.killed_commands(there, asked.seed, 2 * asked.kills)
+        steps = asked.steps.split(",") if asked.steps else []
+        rows = killed_steps.killed_steps(there, asked.seed, asked.runs, asked.kills, steps)
+        if not steps:
+            rows += killed_commands.killed_commands(there, asked.seed, 2 * asked.kills)
         return rows, table(rows, "kills", killed_steps.MOMENTS, killed_steps.PROBLEMS)
 
     def pairs() -> tuple[list[Row], str]:

@@ -23,7 +23,7 @@ _OF_ANSWERS = {Fault.EMPTIED_200, Fault.CUT_BODY, Fault.CHANGED_BYTE}
 # What a server or a network may keep up. Who is told for ever that something does not exist has to believe it.
 _LASTING = {
     *(Fault.INTERNAL_500, Fault.SLOW_DOWN_503, Fault.RESET, Fault.CUT_BODY, Fault.LOST_ANSWER),
-    *(Fault.CLOCK_SKEW_403, Fault.EXPIRED_400),
+    *(Fault.CLOCK_SKEW_403, Fault.EXPIRED_400, Fault.DENIED_403, Fault.FULL_507, Fault.CHANGED_ON_THE_WAY),
 }
 STRIKES = [(fault, lasting) for fault in Fault for lasting in (False, True) if not lasting or fault in _LASTING]
 _WORKERS = 3  # they mostly wait
@@ -56,6 +56,8 @@ def happens_to(fault: Fault, request: Request) -> bool:
     """Tell whether a fault makes a difference to a request."""
     if fault is Fault.EMPTY_LISTING:
         return request.listing
+    if fault is Fault.CHANGED_ON_THE_WAY:
+        return request.method == "PUT"
     return request.method == "GET" or fault not in _OF_ANSWERS
 
 

@@ -13,8 +13,8 @@ MOMENTS = ["at a moment", "before a write or request"]
 _ATTEMPTS = 5  # for each kill: a step that ends before its moment comes is tried again
 
 
-def killed_steps(lab: Lab, seed: int, runs: int, kills: int) -> list[Row]:
-    """Kill every step of `runs` runs on a folder and as many on S3, each `kills` times."""
+def killed_steps(lab: Lab, seed: int, runs: int, kills: int, steps: list[str]) -> list[Row]:
+    """Kill these steps of `runs` runs on a folder and as many on S3, each `kills` times; no names are all steps."""
     rows = []
     expected: Files = {}
     for kind in KINDS:
@@ -29,7 +29,7 @@ def killed_steps(lab: Lab, seed: int, runs: int, kills: int) -> list[Row]:
         progress(f"a run on {kind} takes {sum(one.seconds for one in times.values()):.0f} s undisturbed")
         for number in range(runs):
             chance = random.Random(f"{seed} {kind} {number}")
-            _killed_run(lab, kind, number, row, times, expected, kills, chance)
+            _killed_run(lab, kind, number, row, times, expected, kills, chance, steps)
             progress(f"{row.name}: run {number + 1} of {runs}, {row.tried} kills, {len(row.problems)} problems")
         rows.append(row)
     return rows
@@ -44,11 +44,13 @@ def _killed_run(
     expected: Files,
     kills: int,
     chance: random.Random,
+    steps: list[str],
 ) -> None:
     name = f"killed-{kind}-{number}"
     place, disturbed = lab.place(name), lab.run(lab.workspace(kind, name))
     for step, part in STEPS:
-        _kill_step(place, disturbed, step, part, times[step, part], expected, row, kills, chance)
+        if not steps or step in steps:
+            _kill_step(place, disturbed, step, part, times[step, part], expected, row, kills, chance)
         ended = run(place, *disturbed.command(step, part))
         if ended.code != 0:
             row.problem("other failures", f"{name}: {step} {part} does not go on after a kill: {last_words(ended)}")
@@ -108,6 +110,8 @@ def compare_latest(name: str, disturbed: StepsOf, row: Row, lost: str = "lost re
     latest = disturbed.latest()
     if disturbed.store.read(f"models/lab/{latest}/metadata.json") is None:
         row.problem(lost, f"{name}: latest is {latest!r}")
+    if (known := disturbed.recorded()) != ([latest], latest):
+        row.problem(lost, f"{name}: recorded is {known}, latest is {latest!r}")
 
 
 def last_words(ended: Ended) -> str:

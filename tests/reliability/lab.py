@@ -143,6 +143,14 @@ class StepsOf:
         link = Path(self.workspace) / "models" / pipeline / "latest"
         return link.readlink().name if link.is_symlink() else ""
 
+    def recorded(self) -> tuple[list[str], str]:
+        """Return the versions that the pipeline's record has, and the latest one by the index of all pipelines."""
+        pipeline = self.name.partition("/")[0]
+        records = json.loads(self.store.read(f"models/{pipeline}/versions.json") or b'{"versions": []}')
+        index = json.loads(self.store.read("models/index.json") or b'{"pipelines": {}}')
+        versions = sorted(record["version"] for record in records["versions"])
+        return versions, index["pipelines"].get(pipeline, {}).get("latest", "")
+
 
 def sha256(content: bytes | None) -> str:
     """Return the hash of a file; empty when there is none."""

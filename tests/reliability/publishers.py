@@ -127,6 +127,8 @@ def _check(name: str, children: list[Child], runs: list[str], target: Target, ro
             row.problem("lost versions", f"{name}: {version} is not there as it should be")
     if target.run.latest() != expected[-1]:
         row.problem("latest not whole", f"{name}: latest is {target.run.latest()}, not {expected[-1]}")
+    if (known := target.run.recorded()) != (expected, expected[-1]):
+        row.problem("lost versions", f"{name}: recorded is {known}")
     rows = target.rows()
     if len(rows) != 2 or f"lab/{expected[-1]}" not in rows:
         row.problem("incomplete lists", f"{name}: the list has {rows}")
