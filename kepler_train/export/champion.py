@@ -22,9 +22,9 @@ from kepler_train.evaluate.judged import HELD_OUT, ROWS, HeldOut
 from kepler_train.evaluate.window_rows import WindowRows, rows_in
 from kepler_train.export.standings import best_models
 from kepler_train.model_key import ModelKey, model_name
-from kepler_train.models.artifact import read_metadata, read_model
+from kepler_train.models.artifact import read_metadata
 from kepler_train.records import read_record
-from kepler_train.train.previous import BEST, BEST_VERSION, Previous
+from kepler_train.train.previous import BEST, BEST_VERSION, read_previous
 
 
 def write_window_rows(
@@ -65,7 +65,7 @@ def _compare(rows: WindowRows, champions: Path, home: Path, node_type: int, leve
     if not kept:
         return Compared(unknown="the present version has none of this source and output type")
     try:
-        champion = Previous(*read_model(min(kept, key=_error)))
+        champion = read_previous(min(kept, key=_error))
         watts = champion.watts(rows.frame, [name for name in rows.components if name in champion.model.components])
     except KeplerTrainError as error:
         return Compared(unknown=str(error).rstrip("."))

@@ -50,11 +50,16 @@ def _with_earlier_windows(rows: pd.DataFrame, needed: list[str]) -> pd.DataFrame
     return with_lags(rows, base, lags_of(lagged)) if lagged else rows
 
 
+def read_previous(folder: Path) -> Previous:
+    """Read a model that was published before."""
+    return Previous(*read_model(folder))
+
+
 def best_before(kept: Path | None, key: ModelKey, node_type: int) -> Previous | None:
     """Return the best model of the same source, output type, group and node type in what the plan kept."""
     folders = sorted((kept / BEST / str(key.family)).glob(model_name("*", node_type))) if kept else []
     try:
-        return Previous(*read_model(folders[0])) if folders else None
+        return read_previous(folders[0]) if folders else None
     except KeplerTrainError as error:
         warn(f"The model published before cannot be used: {error}")
         return None

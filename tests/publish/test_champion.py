@@ -14,13 +14,16 @@ import pytest
 from labelled_rows import SOURCE, labelled_rows, train_rows
 from publishing import Publishing
 
+from kepler_train.cli import main
 from kepler_train.evaluate.judging import judge_models
 from kepler_train.export.champion import read_comparison
 from kepler_train.export.step import export_models
 from kepler_train.isolate.outcome import ISOLATION, Isolation
 from kepler_train.model_key import ModelKey
 from kepler_train.plan.previous import keep_previous
+from kepler_train.publish.age import ageing
 from kepler_train.publish.step import publish
+from kepler_train.publish.target import open_target
 from kepler_train.spec import RunSpec
 from kepler_train.workspace import Inputs, Run, open_store
 
@@ -196,3 +199,29 @@ def test_rows_that_the_present_version_has_learnt_from_do_not_count(at: Nights):
     assert kept is not None
     package = kept.models[f"{SOURCE}/AbsPower"].differences["package"]
     assert package.rows == 240  # of 480
+
+
+def test_the_age_of_versions_is_their_error_on_the_rows_of_each_other(
+    at: Nights, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """On the 11th the machine takes 5 W more than on the 10th, and keeps to its law."""
+    first = at.first()
+    rows = night(11)
+    rows[PACKAGE] += 5.0
+    second = at.pass_by(spec(11, promote="always"), rows)
+    target = open_target(at.uri)
+    found = ageing(target, "lab", 8, node_type=0)
+    assert found.versions == [first["version"], second["version"]]
+    package = found.errors[f"{SOURCE}/AbsPower/package"]
+    assert package[0, 1] == pytest.approx(5.0, abs=0.1)
+    assert package[1, 0] == pytest.approx(5.0, abs=0.1)
+    # Noise of 0.2 W is off by 0.2 · √(2/π) = 0.16 W in the mean.
+    assert package.diagonal() == pytest.approx([0.16, 0.16], abs=0.03)
+    monkeypatch.setattr("sys.argv", ["kepler-train", "models", "age", "lab", "-t", at.uri, "-o", f"{tmp_path}/age"])
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert done.value.code == 0
+    said = capsys.readouterr().out
+    assert "rapl-sysfs/AbsPower/package: mean absolute error (W)" in said
+    assert said.splitlines()[-1] == f"Wrote {tmp_path}/age.png."
+    assert (tmp_path / "age.png").read_bytes().startswith(b"\x89PNG")
