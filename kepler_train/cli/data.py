@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kepler_train.machine.spec import MachineSpec
     from kepler_train.samples.collections import Collection
     from kepler_train.samples.schedule import Schedule
+    from kepler_train.spec import RunSpec
     from kepler_train.workspace import FileStore
 
 app = typer.Typer(
@@ -83,6 +84,9 @@ def push(
     replace: Replace = False,
 ) -> None:
     """Store a query and what belongs to it, whole: the machine's spec <id>.json, the schedule, an idle query."""
+    from kepler_train.samples.collections import check_name
+
+    check_name(machine, date)
     phases = o.schedule_of(schedule) if schedule else None
     spec = _machine_file(machine, phases)
     with scratch() as folder:
@@ -116,7 +120,7 @@ def pull(
 
 @takes(
     *("prometheus", "start", "end", *o.SAMPLES, "nodes", "dialect"),
-    *("stress_args", "stress_timeout", "stress_break_interval", "idle_collect_interval", "cpu_frequency_enabled"),
+    *("stress_timeout", "stress_break_interval", "idle_collect_interval", "cpu_frequency_enabled"),
     energy_sources="",
     feature_groups="",
     window_seconds=None,
@@ -126,6 +130,9 @@ def collect(
     context: typer.Context,
     store: Store,
     stress: Annotated[bool, typer.Option("--stress", help="Stress this machine first, and take that window.")] = False,
+    load: Annotated[
+        list[str], typer.Option(help="With --stress: a load, as of `kepler-train stress`; may be repeated.")
+    ] = [],  # noqa: B006 - typer copies it
     schedule: Annotated[str, typer.Option(help="File of the load phases; without a window, theirs is taken.")] = "",
     idle: Idle = "",
     date: Date = "",
@@ -145,6 +152,8 @@ def collect(
 
     options = given(context)
     named_window = any(options[name] for name in ("start", "end", "window_seconds"))
+    if load and not stress:
+        raise UserError(f"--load {load[0]} is for --stress: add that, or leave it out.")
     if stress and (named_window or schedule):
         raise UserError("--stress is the window: leave out --start-time, --end-time, --interval and --schedule.")
     if not (stress or named_window or schedule):
@@ -159,7 +168,7 @@ def collect(
     )
     server = Prometheus(spec.prometheus, typed=True)
     with scratch() as folder:
-        phases = _stress(spec, folder) if stress else o.schedule_of(schedule) if schedule else None
+        phases = _stress(spec, load) if stress else o.schedule_of(schedule) if schedule else None
         if phases and not named_window:
             start, end = phases.span()
         else:
@@ -284,8 +293,8 @@ def _machine_file(machine_id: str, phases: Schedule | None) -> MachineSpec | Non
     return o.machine_of(machine_id, phases or Schedule())
 
 
-def _stress(spec: Any, folder: Path) -> Schedule:
-    """Stress this machine by the loads of the spec; return what ran."""
+def _stress(spec: RunSpec, loads: list[str]) -> Schedule:
+    """Stress this machine by some loads, or those of the spec; return what ran."""
     import math
 
     from kepler_train.stress.loads import parse_load
@@ -293,7 +302,7 @@ def _stress(spec: Any, folder: Path) -> Schedule:
 
     session = StressSession()
     plan = session.plan(
-        [parse_load(text) for text in spec.stress_args],
+        [parse_load(text) for text in loads or spec.stress_args],
         timeout=math.ceil(spec.stress_timeout),
         idle=math.ceil(spec.idle_collect_interval),
         break_seconds=spec.stress_break_interval,

@@ -94,9 +94,7 @@ def _compared(store: FileStore, home: str, version: str, exported: Path, node_ty
         return None
 
 
-def fetch_best(
-    store: FileStore, home: str, source: str, output_type: str, node_type: int, folder: Path
-) -> Path | None:
+def fetch_best(store: FileStore, home: str, source: str, output_type: str, node_type: int, folder: Path) -> Path | None:
     """Copy the best model of a source, an output type and a node type from a pipeline at a store.
 
     It is copied to `<folder>/<source>/<output type>/<group>/<model>`; None where there is no such model.

@@ -63,9 +63,15 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         kept = promote_profile(profile.read_bytes(), inputs.run.store)
         made = f"{kept.node}, {kept.end:%Y-%m-%d %H:%M} UTC"
         say(f"publish: the background profile of node type {kept.node_type} is of {made}")
-    told = {"promoted": record.promoted, "reason": record.reason}
     published = Publication(
-        target=target.uri, pipeline=spec.pipeline, version=version, place=place, latest=latest, **told
+        target=target.uri,
+        pipeline=spec.pipeline,
+        version=version,
+        place=place,
+        latest=latest,
+        promoted=record.promoted,
+        reason=record.reason,
     )
     (out / PUBLISHED).write_text(json.dumps(published.content(), indent=1), encoding="utf-8")
+    told = {"promoted": record.promoted, "reason": record.reason}
     return {"models": len(models), "version": version, "latest": latest, "place": place} | told

@@ -84,7 +84,7 @@ def push(
     find the new ones from one moment to the next.
     """
     check_name(machine_id, date)
-    files = tuple(record_of(path, folder) for path in sorted(folder.rglob("*")) if path.is_file())
+    files = tuple(record_of(path, folder, hashed=True) for path in sorted(folder.rglob("*")) if path.is_file())
     digest = _digest(files)
     fresh = Collection(machine_id=machine_id, date=date, digest=digest, window=window, files=files, version=__version__)
     home = f"{machine_id}/{_DATA}/{date}"

@@ -67,7 +67,7 @@ def test_collected_data_train_models_without_prometheus(
     assert row.split()[:3] == ["nx1", "2026-11-14", "2026-11-14"]
     assert row.endswith("schedule")
     assert count == f"1 collections at {tmp_path}/store."
-    linear = ("--abs-trainers", "LinearRegressionTrainer", "-ot", "AbsPower", "-fg", "BPFOnly")
+    linear = ("--abs-trainers", "LinearRegressionTrainer", "-ot", "AbsPower", "-fg", "BPFOnly", "--gate-mae", "50")
     code, said = kepler_train("retrain", "--id", "nx1", "-p", "again", *linear)
     assert code == 0, said
     assert "retrain: nx1 2026-11-14: " in said

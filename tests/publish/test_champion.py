@@ -19,6 +19,8 @@ from kepler_train.evaluate.judging import judge_models
 from kepler_train.export.champion import read_comparison
 from kepler_train.export.step import export_models
 from kepler_train.isolate.outcome import ISOLATION, Isolation
+from kepler_train.machine.choice import RunNodeType
+from kepler_train.machine.node_attributes import NodeAttributes
 from kepler_train.model_key import ModelKey
 from kepler_train.plan.previous import keep_previous
 from kepler_train.publish.age import ageing
@@ -64,6 +66,7 @@ class Nights:
             folder.mkdir()
         isolation = Isolation(asked="none", isolator="none", why="no DynPower", attribution="")
         (isolated / ISOLATION).write_text(isolation.model_dump_json())
+        RunNodeType(number=0, attrs=NodeAttributes(), members=["m5"]).write(isolated)
         train_rows(learnt, run, key, trained, home / "plan")
         judge_models({key: trained}, run, home)
         export_models({key: trained}, isolated, home, None, run, "lab/1", out, home / "plan")
