@@ -1,7 +1,8 @@
 """The rows of a window that a version was judged by, kept with it: later and earlier versions can be judged by them.
 
-One table for each source, output type and node type: time, node, workload, all features (1/s), and for every component the power
-that was measured and what the best model predicted for rows it had not seen, in blocks of time and under unseen load.
+One table for each source, output type and node type: time, node, workload, all features (1/s), and for every component
+the power that was measured and what the best model predicted for rows it had not seen, in blocks of time and under
+unseen load.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def night(day: int, noise: float = 0.2, rows: int = 240) -> pd.DataFrame:
 def spec(day: int, **more: Any) -> RunSpec:
     window = {"start": datetime(2026, 11, day, tzinfo=UTC), "end": datetime(2026, 11, day, 1, tzinfo=UTC)}
     trainers = {"abs_trainers": [LINEAR.trainer]}
-    return RunSpec.model_validate({"pipeline": "lab", "output_types": ["AbsPower"], **trainers, **window, **more})
+    return RunSpec.model_validate(
+        {"pipeline": "lab", "node_type": 0, "output_types": ["AbsPower"], **trainers, **window, **more}
+    )
 
 
 class Nights:
