@@ -65,8 +65,8 @@ def export_models(
 ) -> Figures:
     """Write `<pipeline>/…` for every passing model, and a report on all of them, for editors and for browsers.
 
-    They are compared with the models that are published now, if `plan` has any. `span` is when training began and ended,
-    where that is known. With `every` models that do not pass are written too, with the reason in their metadata.
+    They are compared with the models that are published now, if `plan` has any. `span` is when training began and
+    ended, where that is known. With `every` models that do not pass are written too, with the reason in their metadata.
     """
     evaluation = Evaluation.read(evaluated)
     isolation = read_record(Isolation, (isolated / ISOLATION).read_bytes(), str(isolated / ISOLATION))
