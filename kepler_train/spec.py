@@ -327,6 +327,11 @@ class RunSpec(BaseModel):
         ge=0,
         le=1_000_000,
     )
+    promote: Literal["better", "always", "never"] = _publish(
+        "better",
+        "When a new version becomes latest: better: unless it is worse than the present one beyond the noise; always;"
+        " never: it is stored only.",
+    )
     preprocessed_csv: bool = _publish(
         False,
         "Keep the training rows as CSV files with the models, as earlier tools of Kepler do.",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kepler_train.cli import (
+    data,
     demo,
     estimate,
     everyday,
@@ -17,6 +18,7 @@ from kepler_train.cli import (
     look,
     machine,
     models,
+    models_age,
     query,
     simulate,
     steps,
@@ -40,11 +42,16 @@ for command in (stress.stress, machine.machine, query.query, everyday.validate, 
     app.command(cls=SpecCommand)(command)
 for step in (everyday.extract, everyday.isolate, everyday.train):
     app.command(cls=SpecCommand)(step)
+app.command(cls=SpecCommand)(data.collect)
+app.add_typer(data.app, name="data")
+# What it does not know are options of `train`.
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(data.retrain)
 for on_frame in (from_data.isolate_from_data, from_data.train_from_data):
     app.command(cls=SpecCommand)(on_frame)
     app.command(on_frame.__name__, cls=SpecCommand, hidden=True)(on_frame)  # as the earlier tool spells it
 for last in (estimate.estimate, export):
     app.command(cls=SpecCommand)(last)
+models.app.command("age")(models_age.age)
 app.add_typer(models.app, name="models")
 app.command(cls=SpecCommand)(steps.run_step)
 

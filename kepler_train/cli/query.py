@@ -91,7 +91,7 @@ def query(
     spec = spec.model_copy(update={"start": start, "end": end})
     _check_names(output, form, benchmark, benchmark_window, spec.machine_id)
     server = Prometheus(spec.prometheus, typed=True)
-    machine = _measured_machine(spec, server, benchmark_window) if spec.machine_id else None
+    machine = measured_machine(spec, server, benchmark_window) if spec.machine_id else None
     written = _query(spec, server, output, form, step, to_csv, metered=not to_estimate)
     if benchmark:
         with whole_file(named(benchmark, ".json"), is_benchmark) as file:
@@ -114,7 +114,7 @@ def _check_names(output: str, form: Format, benchmark: str, window: str, machine
         raise UserError(f"{named(benchmark, '.json')} is no benchmark and is left as it is: choose another name.")
 
 
-def _measured_machine(spec: RunSpec, server: Prometheus, benchmark_window: str) -> MachineSpec | None:
+def measured_machine(spec: RunSpec, server: Prometheus, benchmark_window: str = "") -> MachineSpec | None:
     """Return the measured machine as its stress run describes it, else as its exporters do; never this one."""
     from kepler_train.query.machines import exported_machines
     from kepler_train.samples.benchmark import stressed_machine

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from kepler_train.arrays import Positions
 from kepler_train.columns import NODE, TIME, WORKLOAD
 
-HELD_OUT, MODEL = "held_out.parquet", "model"
-"""What training leaves of a model: its held-out predictions, and the folder of its artifact."""
+HELD_OUT, MODEL, ROWS = "held_out.parquet", "model", "rows.parquet"
+"""What training leaves of a model: its held-out predictions, the folder of its artifact, the features of its rows."""
 _LABELS = (NODE, WORKLOAD, "protocol", "component")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+from kepler_train.evaluate.window_rows import rows_folder
 from kepler_train.events import say
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
 from kepler_train.export.html_report import HTML_REPORT
@@ -42,6 +43,9 @@ def carry_node_types(before: Path, fresh: Path) -> None:
     if others:
         for model in _entries_of_models(before, others):
             _copy(model, fresh / model.relative_to(before))
+        for folder in map(rows_folder, others):
+            if (before / folder).is_dir():
+                _copy(before / folder, fresh / folder)
         write_model_tables(fresh)
         _carry_reports(before, fresh, others)
         _carry_arguments(before, fresh, others)

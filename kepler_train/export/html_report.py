@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kepler_train.columns import meter_of
+from kepler_train.evaluate.comparison import Comparison
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.protocols import Protocol
 from kepler_train.export.report import report_content, rounded, standing_cells
@@ -35,6 +36,7 @@ def write_html_report(
     run: str,
     verdict: Verdict | None,
     machine: Mapping[str, Any],
+    comparison: Comparison | None = None,
 ) -> None:
     """Write the report of a run into the folder of its pipeline, where its pictures are.
 
@@ -43,7 +45,7 @@ def write_html_report(
     script = files("kepler_train.export").joinpath("templates/report.js").read_text(encoding="utf-8")
     page = template("report.html", figure=rounded, meter=meter_of, cells=standing_cells, moment=_moment)
     content = page.render(
-        report_content(spec, evaluation, isolation, run),
+        report_content(spec, evaluation, isolation, run, comparison),
         best={key: _honest(evaluation, key) for key in best_models(evaluation)},
         verdict=verdict,
         machine=_described(machine),

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from kepler_train.evaluate.window_rows import rows_folder
 from kepler_train.export.arguments import ARGUMENTS
 from kepler_train.export.layout import ERROR_REPORT
 from kepler_train.export.model_tables import write_model_tables
@@ -35,6 +36,8 @@ def renumber(pipeline: Path, old: int, new: int) -> None:
     (pipeline / NODE_TYPES).write_text(json.dumps({str(new): index[str(old)]}) + "\n", encoding="utf-8")
     arguments = json.loads((pipeline / ARGUMENTS).read_text(encoding="utf-8"))
     (pipeline / ARGUMENTS).write_text(json.dumps(arguments | {"node_type": new}, indent=1), encoding="utf-8")
+    if (pipeline / rows_folder(old)).is_dir():
+        (pipeline / rows_folder(old)).rename(pipeline / rows_folder(new))
     for rows in (pipeline / PREPROCESSED).glob("*.csv"):
         _renumber_rows(rows, new)
 

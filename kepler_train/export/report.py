@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from kepler_train import __version__
 from kepler_train.columns import meter_of
+from kepler_train.evaluate.comparison import Comparison
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.gate import rule
 from kepler_train.evaluate.protocols import FORWARD, Protocol
@@ -30,15 +31,24 @@ PROTOCOL_NAMES = {
 }
 
 
-def write_report(file: Path, spec: RunSpec, evaluation: Evaluation, isolation: Isolation, run: str) -> None:
+def write_report(
+    file: Path,
+    spec: RunSpec,
+    evaluation: Evaluation,
+    isolation: Isolation,
+    run: str,
+    comparison: Comparison | None = None,
+) -> None:
     """Write the Markdown report of a run."""
-    content = report_content(spec, evaluation, isolation, run)
+    content = report_content(spec, evaluation, isolation, run, comparison)
     best = [_in_short(key, content["tables"]) for key in best_models(evaluation)]
     page = template("report.md", figure=rounded, line=_line, meter=meter_of)
     file.write_text(page.render(content, best=best, shown=_SHOWN), encoding="utf-8")
 
 
-def report_content(spec: RunSpec, evaluation: Evaluation, isolation: Isolation, run: str) -> dict[str, Any]:
+def report_content(
+    spec: RunSpec, evaluation: Evaluation, isolation: Isolation, run: str, comparison: Comparison | None = None
+) -> dict[str, Any]:
     """Return what the Markdown and the HTML report have in common, by the names of their templates."""
     models = evaluation.models
     passing = sorted(evaluation.passing, key=lambda key: models[key].mae)
@@ -58,6 +68,7 @@ def report_content(spec: RunSpec, evaluation: Evaluation, isolation: Isolation, 
         "apart": {key: about for key, about in training.items() if about.attribution != ADDITIVE},
         "tables": tables(evaluation),
         "isolation": isolation,
+        "comparison": comparison,
         "column_names": HEAD,
         "forward": round(100 * (1 - FORWARD)),
         "plot": PLOT,

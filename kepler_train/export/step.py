@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kepler_train.evaluate.evaluation import Evaluation
 from kepler_train.evaluate.judged import HELD_OUT, MODEL, HeldOut
+from kepler_train.export.champion import compare_with_kept, write_comparison, write_window_rows
 from kepler_train.export.html_report import write_html_report
 from kepler_train.export.layout import export_model, export_pipeline
 from kepler_train.export.pictures import draw_pictures
@@ -44,8 +45,8 @@ def _export(inputs: Inputs, spec: RunSpec, out: Path, *, every: bool) -> Figures
     manifests = [inputs.run.manifest("train", part) for part in inputs.parts("train")]
     times = [(manifest.started, manifest.ended) for manifest in manifests if manifest]
     span = (min(start for start, _ in times), max(end for _, end in times)) if times else None
-    evaluated = inputs.folder("evaluate")
-    return export_models(trained, isolated, evaluated, judged, spec, inputs.run.name, out, span, every=every)
+    evaluated, plan = inputs.folder("evaluate"), inputs.folder("plan")
+    return export_models(trained, isolated, evaluated, judged, spec, inputs.run.name, out, plan, span, every=every)
 
 
 def export_models(
@@ -56,14 +57,15 @@ def export_models(
     spec: RunSpec,
     run: str,
     out: Path,
+    plan: Path | None = None,
     span: tuple[datetime, datetime] | None = None,
     *,
     every: bool = False,
 ) -> Figures:
     """Write `<pipeline>/…` for every passing model, and a report on all of them, for editors and for browsers.
 
-    `span` is when training began and ended, where that is known. With `every` models that do not pass are written too,
-    with the reason in their metadata.
+    They are compared with the models that are published now, if `plan` has any. `span` is when training began and
+    ended, where that is known. With `every` models that do not pass are written too, with the reason in their metadata.
     """
     evaluation = Evaluation.read(evaluated)
     isolation = read_record(Isolation, (isolated / ISOLATION).read_bytes(), str(isolated / ISOLATION))
@@ -73,9 +75,13 @@ def export_models(
     passing = evaluation.passing
     for key in evaluation.models if every else passing:
         export_model(trained[key], home, key, evaluation, pickles=spec.legacy_pickles)
-    export_pipeline(home, spec, isolation.isolator, evaluation, RunNodeType.read(isolated), span, every=every)
+    kind = RunNodeType.read(isolated)
+    export_pipeline(home, spec, isolation.isolator, evaluation, kind, span, every=every)
     draw_pictures(evaluation, lambda key: HeldOut.read(trained[key] / HELD_OUT), home)
-    write_report(home / REPORT, spec, evaluation, isolation, run)
+    write_window_rows(home, evaluation, trained, spec.folds, kind.number)
+    comparison = compare_with_kept(home, plan, kind.number)
+    write_comparison(comparison, out)
+    write_report(home / REPORT, spec, evaluation, isolation, run, comparison)
     machine = next((read_metadata(folder / MODEL).machine_spec for folder in trained.values()), {})
-    write_html_report(home, spec, evaluation, isolation, run, verdict, machine)
+    write_html_report(home, spec, evaluation, isolation, run, verdict, machine, comparison)
     return {"models": len(passing), "refused": len(trained) - len(passing), "report": f"{spec.pipeline}/{REPORT}"}

@@ -18,7 +18,7 @@ from kepler_train.publish.target import open_target
 from kepler_train.publish.version import window_end_of
 from kepler_train.scratch import ScratchFolder
 from kepler_train.spec import RunSpec
-from kepler_train.train.previous import BEST
+from kepler_train.train.previous import BEST, BEST_VERSION
 from kepler_train.workspace import FileStore, open_store
 
 
@@ -38,6 +38,8 @@ def keep_previous(spec: RunSpec, models: str, folder: Path) -> None:
         earlier = {number for number, before in ends.items() if before and before < end}
         if wanted := earlier if spec.node_type is None else earlier & {spec.node_type}:
             _copy(spec, models, home, folder, wanted)
+            if version and (folder / BEST).is_dir():
+                (folder / BEST_VERSION).write_text(version, encoding="utf-8")
     except KeplerTrainError as error:
         warn(f"The models of {spec.pipeline} that are there are not compared with: {error}")
 

@@ -10,8 +10,10 @@ from datetime import datetime
 from pathlib import Path
 
 from kepler_train.errors import TryAgain
+from kepler_train.evaluate.comparison import Comparison
 from kepler_train.export.arguments import TrainArguments
 from kepler_train.export.carry import carry_node_types, window_end
+from kepler_train.publish.champion import judge_of
 from kepler_train.publish.ledger import change_versions
 from kepler_train.publish.publishing import LatestMoved, Published, pack, publish_version
 from kepler_train.publish.target import Target
@@ -32,8 +34,12 @@ class Grown:
     before: str
 
 
-def publish_grown(target: Target, exported: Path, spec: RunSpec, scratch: Path) -> tuple[str, Published]:
+def publish_grown(
+    target: Target, exported: Path, spec: RunSpec, scratch: Path, compared: Comparison | None = None
+) -> tuple[str, Published]:
     """Publish what was exported with the other node types of the pipeline; return the version and what became of it.
+
+    `compared` is its comparison with the version that was there when the run was planned.
 
     Whoever publishes another node type meanwhile moves `latest`: what is there then is carried over too.
     """
@@ -43,8 +49,9 @@ def publish_grown(target: Target, exported: Path, spec: RunSpec, scratch: Path) 
             work.mkdir()
             version, package = pack(whole.folder, whole.end, work)
             window = spec.window[0], whole.end
+            judge = judge_of(target, spec.pipeline, package, version, compared, spec.promote)
             try:
-                return version, publish_version(target, package, spec.pipeline, version, window, whole.before)
+                return version, publish_version(target, package, spec.pipeline, version, window, whole.before, judge)
             except LatestMoved:
                 _note_overtaken(target, spec.pipeline, version)
     raise TryAgain(f"{target.uri}/{spec.pipeline} was published to by others {_TRIES} times meanwhile: try again.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kepler_train.publish.ledger import change_versions, now, read_versions
+from kepler_train.publish.promotion import Judge, Promotion
 from kepler_train.publish.retention import wait_for_removal
 from kepler_train.publish.signing import sign_version
 from kepler_train.publish.sums import SIGNATURE, SUMS, format_sums, sums_of
@@ -47,17 +48,18 @@ def publish_version(
     version: str,
     window: tuple[datetime, datetime],
     grown_from: str | None = None,
+    judge: Judge = lambda _: Promotion(True, ""),
 ) -> Published:
     """Put a version at a target, record it, and let `latest` be it unless something holds that where it is.
 
     One that was `grown_from` another version does not replace any other: what that has of other node types would be
-    lost.
+    lost. `judge` is asked whether it may take the place of the version that is `latest`.
     """
     wait_for_removal(target, pipeline, version)
     target.add(package, pipeline, version)
     record = _describe(package, pipeline, version, window)
     current = target.latest(pipeline)
-    expected = _record(target, pipeline, record, current)
+    expected = _record(target, pipeline, record, current, judge)
     before = current
 
     def choose(latest: str) -> str | None:
@@ -65,11 +67,11 @@ def publish_version(
         before = latest
         if grown_from is not None and latest not in (grown_from, version):
             raise LatestMoved
-        return None if hold(read_versions(target, pipeline), version, latest) else version
+        return version if _decide(read_versions(target, pipeline), version, latest, judge).promoted else None
 
     latest = target.move_latest(pipeline, choose)
     if expected.promoted != (latest == version):  # somebody moved or pinned it meanwhile
-        expected = _record(target, pipeline, record, before)
+        expected = _record(target, pipeline, record, before, judge)
     return Published(latest, expected)
 
 
@@ -85,20 +87,25 @@ def hold(versions: Versions, version: str, latest: str) -> str:
     return ""
 
 
-def _record(target: Target, pipeline: str, fresh: VersionRecord, latest: str) -> VersionRecord:
+def _decide(versions: Versions, version: str, latest: str, judge: Judge) -> Promotion:
+    held = hold(versions, version, latest)
+    return Promotion(False, held) if held else judge(latest)
+
+
+def _record(target: Target, pipeline: str, fresh: VersionRecord, latest: str, judge: Judge) -> VersionRecord:
     """Write the record of a version; what is known of an earlier publication of the same files stays."""
     record = fresh
 
     def enter(versions: Versions) -> Versions:
         nonlocal record
-        reason = hold(versions, fresh.version, latest)
+        promoted, reason = _decide(versions, fresh.version, latest, judge)
         earlier = versions.of(fresh.version)
         known: dict[str, Any] = {}
         if earlier:
             known = {"pinned": earlier.pinned, "rolled_back": earlier.rolled_back}
             known["published"] = earlier.published or fresh.published  # the first time
             known["signed"] = earlier.signed or fresh.signed
-        record = fresh.model_copy(update=known | {"promoted": not reason, "reason": reason})
+        record = fresh.model_copy(update=known | {"promoted": promoted, "reason": reason})
         return versions.with_record(record)
 
     change_versions(target, pipeline, enter)

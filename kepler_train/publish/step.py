@@ -8,6 +8,7 @@ from pathlib import Path
 from kepler_train.errors import DataError, UserError
 from kepler_train.evaluate.gate import rule
 from kepler_train.events import say, warn
+from kepler_train.export.champion import read_comparison
 from kepler_train.isolate.background import PROFILE, promote_profile
 from kepler_train.publish.grown import publish_grown
 from kepler_train.publish.index import list_pipeline
@@ -30,6 +31,8 @@ class Publication(Record):
     version: str
     place: str
     latest: str
+    promoted: bool = False
+    reason: str = ""
 
 
 def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
@@ -42,13 +45,13 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
             " The report of the export step shows the errors."
         )
     target = open_target(place_of_models(spec, inputs.run.store))
+    compared = read_comparison(inputs.folder("export"))
     with inputs.run.store.scratch() as scratch:
-        version, (latest, record) = publish_grown(target, exported, spec, scratch)
+        version, (latest, record) = publish_grown(target, exported, spec, scratch, compared)
     place = f"{target.uri}/{spec.pipeline}/{version}"
     say(f"publish: {len(models)} models at {place}")
-    if not record.promoted:
-        say(f"publish: stored, not promoted. {record.reason}")
-    say(f"publish: latest of {spec.pipeline} is {latest}")
+    say(f"publish: {'promoted' if record.promoted else 'stored, not promoted'}. {record.reason}")
+    say(f"publish: latest of {spec.pipeline} is {latest or 'no version'}")
     for name in prune(target, spec.pipeline, spec.keep):
         say(f"publish: removed {name}, as keep is {spec.keep}")
     try:
@@ -61,6 +64,15 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
         kept = promote_profile(profile.read_bytes(), inputs.run.store)
         made = f"{kept.node}, {kept.end:%Y-%m-%d %H:%M} UTC"
         say(f"publish: the background profile of node type {kept.node_type} is of {made}")
-    published = Publication(target=target.uri, pipeline=spec.pipeline, version=version, place=place, latest=latest)
+    published = Publication(
+        target=target.uri,
+        pipeline=spec.pipeline,
+        version=version,
+        place=place,
+        latest=latest,
+        promoted=record.promoted,
+        reason=record.reason,
+    )
     (out / PUBLISHED).write_text(json.dumps(published.content(), indent=1), encoding="utf-8")
-    return {"models": len(models), "version": version, "latest": latest, "place": place}
+    told = {"promoted": record.promoted, "reason": record.reason}
+    return {"models": len(models), "version": version, "latest": latest, "place": place} | told

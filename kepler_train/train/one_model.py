@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kepler_train.errors import DataError
-from kepler_train.evaluate.judged import HELD_OUT, MODEL
+from kepler_train.evaluate.judged import HELD_OUT, MODEL, ROWS
+from kepler_train.evaluate.window_rows import features_of
 from kepler_train.events import say
 from kepler_train.model_key import ModelKey
 from kepler_train.models import Fitted, PowerModel, save_model
@@ -48,6 +49,7 @@ def train_one(
     predictions = previous.watts(rows, list(sets)) if previous else None
     judged = held_out(trainer, rows, sets, spec.folds, before, predictions)
     judged.write(out / HELD_OUT)
+    features_of(rows).to_parquet(out / ROWS, compression="zstd", index=False)
     components = {
         component: Fitted.select(features, fit(trainer, training_set, before.get(component)))
         for component, training_set in sets.items()

@@ -37,7 +37,7 @@ def test_the_report_of_a_run_names_the_trainer_and_its_reason(spec: RunSpec, tmp
     why = "LogisticRegressionTrainer cannot learn package from 80 rows of 2 features: ValueError: no step."
     with pytest.raises(DataError), noting_failure(run, "train", str(FAILED), spec):
         raise DataError(why)
-    folders = {name: tmp_path / name for name in ("validate", "train", "isolate", "evaluate", "export")}
+    folders = {name: tmp_path / name for name in ("plan", "validate", "train", "isolate", "evaluate", "export")}
     for folder in folders.values():
         folder.mkdir()
     train_rows(labelled_rows(), spec, LINEAR, folders["train"])
