@@ -5,15 +5,15 @@ Learns the power of a machine from what Kepler measured on it: takes raw samples
 them, turns counters into rates, removes idle power, trains one model per output type and trainer, judges them on rows
 they have not seen, and publishes those that pass.
 
-**Window.** A run learns from `start` to `end` where they are given, else from its data interval: that is how the
-nightly run, a backfill and a run with a logical date choose. A run without any of these learns from the last
-`window_seconds`. With `stress` on, a run first puts the machine under load (the machine that its steps run on, or the
-node named in `nodes` where they are pods) and learns from that time.
+**Window.** A run that you trigger learns from `start` to `end` where they are given, else from the last
+`window_seconds` before its logical date. The nightly run and the runs of a backfill learn from their data interval. The
+log of `plan` says which window it took, and why. With `stress` on, a run first puts the machine under load (the machine
+that its steps run on, or the node named in `nodes` where they are pods) and learns from that time.
 
-**Parameters** worth knowing: `prometheus` (address), `nodes` (when several are scraped: those that share a model, each
-with an `extract` task of its own), `schedule` (file of load phases, so that errors are told by workload),
-`abs_trainers` and `dyn_trainers`, `gate_mae` and `gate_mape` (what may be published), `publish_to` (folder or
-`s3://…`).
+**Parameters.** A `preset` sets several at once; what you change yourself wins. Worth knowing: `prometheus` (address),
+`nodes` (when several are scraped: those that share a model, each with an `extract` task of its own), `schedule` (file
+of load phases, so that errors are told by workload), `abs_trainers` and `dyn_trainers`, `gate_mae` and `gate_mape`
+(what may be published), `publish_to` (folder or `s3://…`).
 
 **Results.** Files and manifests of each step are in the workspace under `runs/<pipeline>/<run id>/<step>/`; the log
 of `publish` names the place of the models. Their `README.md` is the report: error of every model by component, held

@@ -15,7 +15,7 @@ _INTERVAL = (
     " dag_run.data_interval_start.isoformat() ~ '/' ~ dag_run.data_interval_end.isoformat() }}"
 )
 _BEFORE = "{{ dag_run.logical_date.isoformat() if dag_run.run_type == 'manual' and dag_run.logical_date else '' }}"
-_LAST = "{{ 'true' if params.window_seconds != dag.params['window_seconds'] else 'false' }}"
+_LAST = "{{ 'true' if run_parameters.chosen(params, 'window_seconds') else 'false' }}"
 # The same for all tries of a task; another one after it was cleared, and for a new run of an old id.
 _REQUEST = "{{ dag_run.start_date.isoformat() ~ '/' ~ dag_run.clear_number if dag_run.start_date else '' }}"
 
@@ -38,7 +38,7 @@ def environment(step: str) -> dict[str, str]:
     if step != PLAN:
         return always | (_OUTSIDE if STEPS[step].outside else {})
     return always | {
-        "KEPLER_TRAIN_SPEC": "{{ run_parameters(params, dag) | tojson }}",
+        "KEPLER_TRAIN_SPEC": "{{ run_parameters(params) | tojson }}",
         "KEPLER_TRAIN_INTERVAL": _INTERVAL,
         "KEPLER_TRAIN_NOW": "{{ dag_run.run_after.isoformat() }}",
         "KEPLER_TRAIN_BEFORE": _BEFORE,

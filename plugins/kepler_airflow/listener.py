@@ -10,6 +10,11 @@ from kepler_airflow.pools import make_pools
 
 
 @hookimpl
-def on_starting(component: Any) -> None:  # noqa: ARG001  # it does not know yet whether it is the scheduler
-    """Make the pools before the first task is scheduled: a task of a pool that does not exist waits for ever."""
-    make_pools()
+def on_starting(component: Any) -> None:
+    """Make the pools before the first task is scheduled: a task of a pool that does not exist waits for ever.
+
+    Scheduler, triggerer and DAG processor are jobs, which do not know yet which one they are. A task is none, and has
+    no access to the database.
+    """
+    if type(component).__name__ == "Job":
+        make_pools()

@@ -13,8 +13,9 @@ from kepler_train.presets import NO_PRESET, PRESETS, with_preset
 from kepler_train.spec import RunSpec, form_schema, form_values, read_spec
 
 if TYPE_CHECKING:
-    from airflow.sdk import DAG, Context
+    from airflow.sdk import Context
 
+MACRO = "run_parameters"
 FIRST = ("nodes", "start", "end", "window_seconds", "stress")
 """Parameters that the form shows when it opens, after the preset; the others are in folded sections."""
 
@@ -30,14 +31,33 @@ def run_params(plan: DagPlan) -> dict[str, Param]:
     return params
 
 
-def run_parameters(params: Mapping[str, Any], dag: DAG) -> dict[str, Any]:
-    """Return the parameters of a run: as they were given, else of its preset, else the DAG's own."""
-    return with_preset(params, dag.params.dump())
+class RunParameters:
+    """The parameters of a DAG's runs, as templates read them: `run_parameters(params)`.
+
+    It knows the values that the form starts with: in a task, Airflow has replaced those of the DAG by the run's own.
+    """
+
+    def __init__(self, defaults: Mapping[str, Any]) -> None:
+        self._defaults = dict(defaults)
+
+    def __call__(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a run: as somebody chose them, else of its preset, else the DAG's own."""
+        return with_preset(params, self._defaults)
+
+    def chosen(self, params: Mapping[str, Any], name: str) -> bool:
+        """Return whether somebody chose another value of a parameter than the one that the form starts with."""
+        return bool(params[name] != self._defaults[name])
+
+
+def macros(plan: DagPlan) -> dict[str, Any]:
+    """Return what templates of a DAG may call."""
+    return {MACRO: RunParameters(form_values(plan.spec))}
 
 
 def spec_of(context: Context) -> RunSpec:
     """Return the spec of the run that a task belongs to, before its window is settled."""
-    return read_spec(run_parameters(context["params"], context["dag"]))
+    run_parameters = (context["dag"].user_defined_macros or {})[MACRO]
+    return read_spec(run_parameters(context["params"]))
 
 
 _PRESET = {

@@ -10,7 +10,7 @@ from airflow.sdk import DAG, get_parsing_context, task
 from airflow.sdk.exceptions import AirflowFailException
 
 from kepler_airflow.dag_plans import DagPlan, UnusablePlan, dag_plans
-from kepler_airflow.params import run_parameters, run_params
+from kepler_airflow.params import macros, run_params
 from kepler_airflow.retries import RETRIES
 from kepler_airflow.settings import settings
 from kepler_airflow.window_timetable import WindowTimetable
@@ -39,7 +39,7 @@ def training_dag(plan: DagPlan, doc_md: str | None) -> Iterator[DAG]:
         is_paused_upon_creation=True,
         max_active_runs=4,
         default_args=RETRIES,
-        user_defined_macros={"run_parameters": run_parameters},
+        user_defined_macros=macros(plan),
         tags=["kepler", "train", *plan.spec.energy_sources, *plan.spec.feature_groups],
     ) as dag:
         yield dag

@@ -21,12 +21,12 @@ def pod_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     settings.cache_clear()
 
     def build(step: str, **params: Any) -> Any:
-        from airflow.sdk.definitions.param import ParamsDict
-
+        from kepler_airflow.params import RunParameters
         from kepler_airflow.pods import PodStep
 
         ti = SimpleNamespace(dag_id="d", task_id=step, map_index=-1, try_number=1)
-        context: Any = {"ti": ti, "run_id": "r", "dag": SimpleNamespace(params=ParamsDict()), "params": params}
+        dag = SimpleNamespace(user_defined_macros={"run_parameters": RunParameters({})})
+        context: Any = {"ti": ti, "run_id": "r", "dag": dag, "params": params}
         return PodStep(task_id=step, step=step).build_pod_request_obj(context, dry_run=True).spec
 
     yield build
