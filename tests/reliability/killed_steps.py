@@ -57,6 +57,8 @@ def _killed_run(
             return
     compare(name, disturbed.files(), expected, row)
     compare_latest(name, disturbed, row)
+    if (listed := disturbed.recorded()[1]) != disturbed.latest():
+        row.problem("lost results", f"{name}: the index has {listed!r}")
     if left := place.left():
         row.problem("left in temporary folders", f"{name}: {left}")
 
@@ -110,7 +112,9 @@ def compare_latest(name: str, disturbed: StepsOf, row: Row, lost: str = "lost re
     latest = disturbed.latest()
     if disturbed.store.read(f"models/lab/{latest}/metadata.json") is None:
         row.problem(lost, f"{name}: latest is {latest!r}")
-    if (known := disturbed.recorded()) != ([latest], latest):
+    elif wrong := disturbed.verify_latest():
+        row.problem(lost, f"{name}: {wrong}")
+    if (known := disturbed.recorded()[0]) != [latest]:
         row.problem(lost, f"{name}: recorded is {known}, latest is {latest!r}")
 
 

@@ -14,7 +14,11 @@ from pathlib import Path
 
 from children import Place, Undisturbed, measured, run
 
+from kepler_train.errors import UserError
 from kepler_train.local.seaweedfs import SeaweedServer
+from kepler_train.publish.pull import fetch_verified
+from kepler_train.publish.sums import SUMS
+from kepler_train.publish.target import open_target
 from kepler_train.simulate.history import exported, write_schedule
 from kepler_train.simulate.node import Scenario, run_nodes
 from kepler_train.simulate.prometheus_server import prometheus_server
@@ -143,6 +147,16 @@ class StepsOf:
         link = Path(self.workspace) / "models" / pipeline / "latest"
         return link.readlink().name if link.is_symlink() else ""
 
+    def verify_latest(self) -> str:
+        """Return what is wrong with the files of the latest version, by its own check sums; empty for nothing."""
+        target = open_target(f"{self.workspace}/models")
+        with tempfile.TemporaryDirectory() as work:
+            try:
+                fetch_verified(target, self.name.partition("/")[0], self.latest(), Path(work))
+            except UserError as error:
+                return str(error)
+        return ""
+
     def recorded(self) -> tuple[list[str], str]:
         """Return the versions that the pipeline's record has, and the latest one by the index of all pipelines."""
         pipeline = self.name.partition("/")[0]
@@ -166,7 +180,8 @@ def timeless(content: bytes | None) -> str:
 def _is_told_otherwise(key: str) -> bool:
     """Tell whether a file differs between two good runs: it has the times of its steps, or where it is."""
     name = key.rpartition("/")[2]
-    return name in _WITH_TIMES or name.endswith(".lock") or "/latest/" in key
+    sums_of_version = name == SUMS and key.count("/") == 3  # of files with the time of their training
+    return name in _WITH_TIMES or name.endswith(".lock") or "/latest/" in key or sums_of_version
 
 
 @contextmanager
