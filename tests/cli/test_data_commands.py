@@ -119,3 +119,20 @@ def test_what_cannot_be_done_is_one_sentence(kepler_train: Callable[..., Said], 
     assert code == 2
     assert said in heard
     assert "Traceback" not in heard
+
+
+def test_several_dates_are_one_training_set(kepler_train: Callable[..., Said], server: str, tmp_path: Path):
+    for name, start, end in (("2026-11-14-a", "00:00", "01:00"), ("2026-11-14-b", "01:00", "02:00")):
+        window = ("--start-time", f"2026-11-14T{start}:00Z", "--end-time", f"2026-11-14T{end}:00Z")
+        code, said = kepler_train(
+            "collect", "--id", "nx1", "--server", server, "-fg", "BPFOnly", "--date", name, *window
+        )
+        assert code == 0, said
+    linear = ("--abs-trainers", "LinearRegressionTrainer", "-ot", "AbsPower", "-fg", "BPFOnly", "--gate-mae", "50")
+    code, said = kepler_train("retrain", "--id", "nx1", "--date", "all", "-p", "both", "--own-node-type", *linear)
+    assert code == 0, said
+    model = tmp_path / "models/both/rapl-sysfs/AbsPower/BPFOnly/LinearRegressionTrainer_0/metadata.json"
+    metadata = json.loads(model.read_text())
+    assert metadata["window"][0].startswith("2026-11-14T00:00")
+    assert metadata["window"][1].startswith(("2026-11-14T01:59", "2026-11-14T02:00"))
+    assert [rows > 200 for rows in metadata["inputs"].values()] == [True, True]  # an hour has 240 scrapes of 15 s
