@@ -34,9 +34,9 @@ def plan(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     credentials_for(spec.prometheus)  # a server that may not have them is refused now, not after the stress
     store = inputs.run.store
     models = readable_models(spec, store)
-    place = open_store(models)
-    if isinstance(place, S3Store):
-        place.check_server()  # the same, for the keys of S3
+    for place in (store, open_store(models)):
+        if isinstance(place, S3Store):
+            place.check_server()  # the same, for the keys of S3
 
     def keep_what_is_there() -> None:
         keep_known(spec, store, models, out)

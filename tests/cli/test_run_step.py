@@ -198,14 +198,18 @@ def test_a_run_that_names_another_prometheus_is_refused_by_its_plan(tmp_path: Pa
     )
 
 
+NO_KEYS = (
+    "No keys for s3://lab/w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or COS_PROVIDER and"
+    " COS_SECRET_NAME."
+)
 KEYS = {"AWS_ACCESS_KEY_ID": "KT", "AWS_SECRET_ACCESS_KEY": "not-a-secret"}
 
 
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({}, "No keys for s3://lab/w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."),
-        ({"AWS_ACCESS_KEY_ID": "KT"}, "No keys for s3://lab/w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."),
+        ({}, NO_KEYS),
+        ({"AWS_ACCESS_KEY_ID": "KT"}, NO_KEYS),
         ({**KEYS, "AWS_ENDPOINT_URL": "nonsense"}, "s3://lab/w cannot be used: Invalid endpoint: nonsense."),
         ({"AWS_PROFILE": "nobody"}, "s3://lab/w cannot be used: The config profile (nobody) could not be found."),
     ],
@@ -232,7 +236,10 @@ def test_s3_with_wrong_keys_or_without_the_bucket_is_one_sentence_and_right_keys
     server = s3_server(request.config)
     right = dict(server.client_environment())
     wrong = error_of(plan("s3://lab/cli", env={**right, "AWS_SECRET_ACCESS_KEY": "wrong"}), 2)
-    assert wrong == "s3://lab/cli refused the keys (SignatureDoesNotMatch): check AWS_ACCESS_KEY_ID and its rights."
+    assert (
+        wrong
+        == "s3://lab/cli refused the keys (SignatureDoesNotMatch): check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+    )
     unknown = error_of(plan("s3://lab/cli", env={**right, "AWS_ACCESS_KEY_ID": "WRONG"}), 2)
     assert unknown == "s3://lab/cli refused the keys (InvalidAccessKeyId): check AWS_ACCESS_KEY_ID and its rights."
     missing = error_of(plan("s3://no-such-bucket/cli", env=right), 2)
