@@ -87,7 +87,8 @@ def test_isolation_and_manifests_are_written_as_they_were_read() -> None:
     isolation = read_record(Isolation, (FIRST / ISOLATION).read_bytes(), ISOLATION)
     assert isolation.model_dump_json(indent=1) == (FIRST / ISOLATION).read_text()
     manifest = Manifest.read((FIRST / MANIFEST).read_bytes(), MANIFEST)
-    assert manifest.model_dump_json(indent=2) == (FIRST / MANIFEST).read_text()
+    written_since = {"request": ""}  # of which version 0.1.0 knew nothing
+    assert manifest.model_dump(mode="json") == json.loads((FIRST / MANIFEST).read_text()) | written_since
     assert ModelKey.parse(manifest.part) == ModelKey("rapl-sysfs", "DynPower", "BPFOnly", "XgboostFitTrainer")
 
 

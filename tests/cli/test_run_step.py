@@ -241,7 +241,10 @@ def test_s3_with_wrong_keys_or_without_the_bucket_is_one_sentence_and_right_keys
         == "s3://lab/cli refused the keys (SignatureDoesNotMatch): check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
     )
     unknown = error_of(plan("s3://lab/cli", env={**right, "AWS_ACCESS_KEY_ID": "WRONG"}), 2)
-    assert unknown == "s3://lab/cli refused the keys (InvalidAccessKeyId): check AWS_ACCESS_KEY_ID and its rights."
+    assert (
+        unknown
+        == "s3://lab/cli refused the keys (InvalidAccessKeyId): check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+    )
     missing = error_of(plan("s3://no-such-bucket/cli", env=right), 2)
     assert missing == "There is no bucket 'no-such-bucket': create it or name another in s3://no-such-bucket/cli."
     client = server.client()

@@ -39,7 +39,7 @@ def test_a_result_is_half_when_a_file_is_not_that_of_its_manifest_and_wrong_when
     folder.mkdir(parents=True)
     steps = StepsOf(str(tmp_path), "lab/1", tmp_path / "spec.json")
     (folder / "a.txt").write_text("good")
-    record = record_of(folder / "a.txt", folder)
+    record = record_of(folder / "a.txt", folder, hashed=True)
     expected = {f"{run.folder('words')}/a.txt": record.sha256}
     assert steps.half_result("words", "", expected) == ""  # without a manifest there is no result
     assert not steps.has_result("words", "")

@@ -78,9 +78,9 @@ class Overtaken(FolderStore):
         self._operation()
         return super().download(key, folder)
 
-    def sizes(self, prefix: str) -> dict[str, int]:
+    def sizes(self, prefix: str, recheck: bool = True) -> dict[str, int]:
         self._operation()
-        return super().sizes(prefix)
+        return super().sizes(prefix, recheck)
 
     def delete(self, key: str) -> None:
         self._operation()
