@@ -44,8 +44,11 @@ def operator(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def task(name: str, state: TaskState | None = None) -> Any:
     """The context of a try of a task."""
+    from kepler_airflow.params import RunParameters
+
     ti = SimpleNamespace(dag_id="d", task_id=name, map_index=-1, try_number=1, xcom_push=lambda **_: None)
-    return {"ti": ti, "run_id": "r", "dag": SimpleNamespace(), "task_state_store": state}
+    dag = SimpleNamespace(user_defined_macros={"run_parameters": RunParameters({})})
+    return {"ti": ti, "run_id": "r", "dag": dag, "params": {}, "task_state_store": state}
 
 
 def test_a_retry_takes_the_pod_that_a_lost_worker_left_running_but_never_one_that_failed(
