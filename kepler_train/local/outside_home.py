@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kepler_train.errors import UserError
@@ -170,7 +170,8 @@ def _write_note(entry: Path, content: dict[str, object]) -> None:
 
 
 def _delete(entry: Path) -> None:
-    shutil.rmtree(entry)
+    with suppress(FileNotFoundError):  # another stack has swept it meanwhile
+        shutil.rmtree(entry)
     _note(entry).unlink(missing_ok=True)
 
 
