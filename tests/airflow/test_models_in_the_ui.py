@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +27,12 @@ def target(running_stack: RunningStack, tmp_path_factory: pytest.TempPathFactory
     """Three nights of a pipeline where the stack publishes."""
     target = open_target(str(running_stack.home / "workspace" / "models"))
     work: Path = tmp_path_factory.mktemp("nights")
-    for night, mae in ((1, 3.0), (2, 2.0), (3, 2.5)):
-        published(target, work, "three-nights", night, mae)
+    umask = os.umask(0o077)  # as the stack's own processes: other users of the machine see nothing of it
+    try:
+        for night, mae in ((1, 3.0), (2, 2.0), (3, 2.5)):
+            published(target, work, "three-nights", night, mae)
+    finally:
+        os.umask(umask)
     return target
 
 

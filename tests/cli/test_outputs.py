@@ -67,7 +67,7 @@ def test_an_isolated_table_replaces_its_like_and_never_what_was_read(
 def test_an_estimate_replaces_an_earlier_estimate_only(
     typed: Callable[[str], tuple[int, list[str]]], tmp_path: Path, suffix: str
 ) -> None:
-    assert typed("train-from-data -i rows.csv -p mine --trainers LinearRegressionTrainer") == (0, [])
+    assert typed("train-from-data -i rows.csv -p mine --trainers LinearRegressionTrainer --node-type 0") == (0, [])
     assert typed(f"isolate-from-data -i rows.csv --isolator min -o isolated{suffix}") == (0, [])
     before = {name: (tmp_path / name).read_bytes() for name in (f"rows{suffix}", f"isolated{suffix}")}
     for name in before:
@@ -124,7 +124,7 @@ def test_a_query_is_told_from_other_json_by_how_it_begins(tmp_path: Path, text: 
 
 
 def test_a_pipeline_is_not_exported_onto_itself(typed: Callable[[str], tuple[int, list[str]]], tmp_path: Path) -> None:
-    assert typed("train-from-data -i rows.csv -p mine --trainers LinearRegressionTrainer") == (0, [])
+    assert typed("train-from-data -i rows.csv -p mine --trainers LinearRegressionTrainer --node-type 0") == (0, [])
     code, errors = typed("export -p mine -o models --zip=false")
     assert (code, len(errors)) == (2, 1)
     assert "models/mine is what is read, and is left as it is" in errors[0]

@@ -122,19 +122,26 @@ def test_a_pipeline_without_such_a_model_to_go_on_from_is_said(typed: Typed) -> 
 
 
 def test_the_node_type_is_the_frames_unless_one_is_named(typed: Typed) -> None:
-    def trained(rows: pd.DataFrame, more: str = "") -> tuple[list[str], str]:
+    def trained(pipeline: str, rows: pd.DataFrame, more: str = "") -> tuple[list[str], str]:
         rows.to_csv("rows.csv", index=False)
-        code, said, errors = typed(f"train-from-data -i rows.csv -p mine {LINEAR} {more}")
+        linear = f"--trainers LinearRegressionTrainer {more}"
+        code, said, errors = typed(f"train-from-data -i rows.csv -p {pipeline} {linear}")
         assert (code, errors) == (0, [])
-        return said, read("mine")["model_name"].rpartition("_")[2]
+        return said, read(pipeline)["model_name"].rpartition("_")[2]
 
-    said, number = trained(frame().assign(node_type=4))
+    said, number = trained("four", frame().assign(node_type=4))
     assert (said[0], number) == ("Node type 4, as the frame says.", "4")
-    assert read("mine", "train_arguments.json")["node_type"] == 4
-    assert trained(frame().assign(node_type=-1))[1] == "0"  # not known, as earlier tools write it
-    said, number = trained(frame().assign(node_type=4), "--node-type 0")
+    assert read("four", "train_arguments.json")["node_type"] == 4
+    said, number = trained("zero", frame().assign(node_type=4), "--node-type 0")
     assert ("Node type 0 is asked for, where the frame says 4." in said[0], number) == (True, "0")
-    assert trained(frame().assign(node_type=np.arange(120) % 2), "--node-type 1")[1] == "1"
+    assert trained("one", frame().assign(node_type=np.arange(120) % 2), "--node-type 1")[1] == "1"
+
+
+def test_a_frame_that_knows_no_node_type_needs_one(typed: Typed) -> None:
+    frame().assign(node_type=-1).to_csv("rows.csv", index=False)  # as earlier tools write it
+    code, _, errors = typed("train-from-data -i rows.csv -p mine --trainers LinearRegressionTrainer")
+    assert code == 2
+    assert "own_node_type" in errors[0]
 
 
 @pytest.mark.parametrize("command", ["train-from-data -p mine", "isolate-from-data -o out"])

@@ -24,7 +24,8 @@ LATER = datetime(2026, 11, 15, tzinfo=UTC)
 
 def spec(**more: object) -> RunSpec:
     trainers = ["XgboostFitTrainer", "LinearRegressionTrainer"]
-    return RunSpec(pipeline="tonight", output_types=["AbsPower"], abs_trainers=trainers, folds=2, **more)
+    chosen = {"pipeline": "tonight", "output_types": ["AbsPower"], "abs_trainers": trainers, "folds": 2, "node_type": 0}
+    return RunSpec.model_validate(chosen | more)
 
 
 def trees(folder: Path) -> int:
