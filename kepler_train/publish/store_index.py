@@ -8,14 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Literal
 
-from pydantic import ConfigDict
-
 from kepler_train.errors import UserError
 from kepler_train.events import warn
 from kepler_train.publish.ledger import let_all_read, read_versions, version_folders
 from kepler_train.publish.target import Target
-from kepler_train.publish.version_record import VERSIONS, ErrorFigure, VersionRecord, Versions, describe_version
-from kepler_train.records import Record, read_record
+from kepler_train.publish.version_record import (
+    VERSIONS,
+    ErrorFigure,
+    KeptRecord,
+    VersionRecord,
+    Versions,
+    describe_version,
+)
+from kepler_train.records import read_record
 from kepler_train.spec import NAME_PATTERN
 from kepler_train.workspace.folder import FolderStore
 
@@ -23,13 +28,11 @@ INDEX = "index.json"
 _AT_ONCE = 16  # pipelines looked at
 
 
-class PipelineEntry(Record):
+class PipelineEntry(KeptRecord):
     """A pipeline in short: `latest` is empty for one that was trained there and never published.
 
     `held` tells why the newest version is not the latest; empty where it is.
     """
-
-    model_config = ConfigDict(extra="allow")
 
     latest: str = ""
     versions: int = 0
@@ -44,10 +47,8 @@ class PipelineEntry(Record):
     held: str = ""
 
 
-class StoreIndex(Record):
+class StoreIndex(KeptRecord):
     """All pipelines of a target, by name."""
-
-    model_config = ConfigDict(extra="allow")
 
     schema_version: Literal[1] = 1
     pipelines: dict[str, PipelineEntry] = {}

@@ -19,13 +19,13 @@ _OF_BLOCKS = "blocked"
 _NODE_TYPE = re.compile(r"_(\d+)$")  # of a model's name
 
 
-class _Kept(Record):
+class KeptRecord(Record):
     """A record that is written again by whoever publishes next: entries of later versions are kept."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class ErrorFigure(_Kept):
+class ErrorFigure(KeptRecord):
     """The held-out error (W, %) of the best model of a source and an output type, worst component."""
 
     mae: float
@@ -34,7 +34,7 @@ class ErrorFigure(_Kept):
     model: str = ""
 
 
-class VersionRecord(_Kept):
+class VersionRecord(KeptRecord):
     """A version that was published: when, from which window, how large (bytes) and how good it is.
 
     `promoted` tells whether it was made `latest` when it was published, `reason` why or why not. One that was rolled
@@ -55,7 +55,7 @@ class VersionRecord(_Kept):
     rolled_back: bool = False
 
 
-class Move(_Kept):
+class Move(KeptRecord):
     """A move of `latest` that a person asked for: by a rollback or a pin."""
 
     time: datetime
@@ -63,7 +63,7 @@ class Move(_Kept):
     reason: str
 
 
-class Versions(_Kept):
+class Versions(KeptRecord):
     """The versions of a pipeline, the newest window last; `removing` has when the deletion of others began."""
 
     schema_version: Literal[1] = 1

@@ -14,7 +14,7 @@ from kepler_train import strict_json
 from kepler_train.errors import UserError
 from kepler_train.export.leaderboard import LEADERBOARD, ListedModel, ModelError, read_leaderboard
 from kepler_train.export.published_table import read_table
-from kepler_train.model_key import model_name, trainer_of
+from kepler_train.model_key import node_type_of_name, trainer_of
 from kepler_train.models.files import METADATA
 from kepler_train.models.metadata import ModelMetadata
 from kepler_train.publish.ledger import read_versions
@@ -78,7 +78,7 @@ class Pipeline:
 
     def models(self, version: VersionRecord) -> list[ListedModel]:
         """Return the models of a version."""
-        return _models(self.target, f"{self.name}/{version.version}")
+        return _cached_models(self.target.uri, f"{self.name}/{version.version}")
 
     def model(self, version: VersionRecord, folder: str) -> ModelMetadata:
         """Return the metadata of a model, whose folder is `<source>/<output type>/<group>/<model name>`."""
@@ -103,10 +103,6 @@ class Pipeline:
         return self.target.store.download(f"{self.name}/{version.version}/{path}", folder)
 
 
-def _models(target: Target, home: str) -> list[ListedModel]:
-    return _cached_models(target.uri, home)
-
-
 @lru_cache(maxsize=256)  # a version never changes
 def _cached_models(uri: str, home: str) -> list[ListedModel]:
     target = open_target(uri)
@@ -126,14 +122,12 @@ def _models_of_table(target: Target, home: str, file: str) -> list[ListedModel]:
 
 
 def _listed(source: str, output_type: str, name: str, group: str, mae: float, mape: float | None) -> ListedModel:
-    trainer = trainer_of(name)
-    number = name.removeprefix(model_name(trainer, 0)[:-1])
     return ListedModel(
         source=source,
         output_type=output_type,
         group=group,
-        trainer=trainer,
-        node_type=int(number) if number.isdecimal() else 0,
+        trainer=trainer_of(name),
+        node_type=node_type_of_name(name) or 0,
         model_name=name,
         errors={"blocked": {"worst": ModelError(mae=mae, mape=mape)}},
     )
