@@ -19,6 +19,7 @@ from kepler_train.cli import (
     machine,
     models,
     models_age,
+    models_publish,
     query,
     simulate,
     steps,
@@ -52,6 +53,7 @@ for on_frame in (from_data.isolate_from_data, from_data.train_from_data):
 for last in (estimate.estimate, export):
     app.command(cls=SpecCommand)(last)
 models.app.command("age")(models_age.age)
+models.app.command("publish", cls=SpecCommand)(models_publish.publish)
 app.add_typer(models.app, name="models")
 app.command(cls=SpecCommand)(steps.run_step)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+from kepler_train.errors import UserError
 from kepler_train.evaluate.window_rows import rows_folder
 from kepler_train.events import say
 from kepler_train.export.arguments import ARGUMENTS, TrainArguments
@@ -33,6 +34,11 @@ def carry_node_types(before: Path, fresh: Path) -> None:
     index, trained = read_index(before), read_index(fresh)
     for number, kind in trained.types.items():
         free = _number_for(index, number, kind, own=TrainArguments.read(fresh).own_node_type)
+        if free != number and len(trained.types) > 1:
+            raise UserError(
+                f"Node type {number} is {', '.join(kind.members) or 'another machine'} here, and another machine where"
+                " it is to go: publish under another name, or train the machines one by one."
+            )
         if free != number:
             say(f"Node type {number} is another machine's meanwhile: {', '.join(kind.members)} gets {free}.")
             renumber(fresh, number, free)
@@ -123,7 +129,9 @@ def _carry_arguments(before: Path, fresh: Path, numbers: set[int]) -> None:
     by_type = TrainArguments.read(before).by_type
     earlier = {str(number): by_type[number].model_dump(mode="json") for number in sorted(numbers) if number in by_type}
     arguments = json.loads((fresh / ARGUMENTS).read_text(encoding="utf-8"))
-    (fresh / ARGUMENTS).write_text(json.dumps(arguments | {"earlier": earlier}, indent=1), encoding="utf-8")
+    (fresh / ARGUMENTS).write_text(
+        json.dumps(arguments | {"earlier": arguments.get("earlier", {}) | earlier}, indent=1), encoding="utf-8"
+    )
 
 
 def _carry_metadata(before: Path, fresh: Path) -> None:

@@ -47,6 +47,7 @@ class BucketTarget:
                 raise
         for file in last:
             send(file)
+        self.store.end_abandoned_uploads(pipeline)
         return f"{self.uri}/{place}"
 
     def latest(self, pipeline: str) -> str:

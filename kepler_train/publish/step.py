@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kepler_train.errors import DataError, UserError
+from kepler_train.errors import DataError
 from kepler_train.evaluate.gate import rule
-from kepler_train.events import say, warn
+from kepler_train.events import say
 from kepler_train.export.champion import read_comparison
 from kepler_train.isolate.background import PROFILE, promote_profile
-from kepler_train.publish.grown import publish_grown
-from kepler_train.publish.index import list_pipeline
+from kepler_train.publish.listed import publish_and_list
 from kepler_train.publish.place import place_of_models
-from kepler_train.publish.retention import prune
-from kepler_train.publish.store_index import index_pipeline
 from kepler_train.publish.target import open_target
 from kepler_train.records import Record
 from kepler_train.spec import RunSpec
@@ -47,18 +44,9 @@ def publish(inputs: Inputs, spec: RunSpec, out: Path) -> Figures:
     target = open_target(place_of_models(spec, inputs.run.store))
     compared = read_comparison(inputs.folder("export"))
     with inputs.run.store.scratch() as scratch:
-        version, (latest, record) = publish_grown(target, exported, spec, scratch, compared)
+        latest, record = publish_and_list(target, exported, spec, scratch, compared)
+    version = record.version
     place = f"{target.uri}/{spec.pipeline}/{version}"
-    say(f"publish: {len(models)} models at {place}")
-    say(f"publish: {'promoted' if record.promoted else 'stored, not promoted'}. {record.reason}")
-    say(f"publish: latest of {spec.pipeline} is {latest or 'no version'}")
-    for name in prune(target, spec.pipeline, spec.keep):
-        say(f"publish: removed {name}, as keep is {spec.keep}")
-    try:
-        index_pipeline(target, spec.pipeline)
-        list_pipeline(target.uri, spec.pipeline)
-    except UserError as error:  # the models are there, which is what others wait for
-        warn(f"The list of pipelines at {target.uri} is left as it is: {error}")
     profile = inputs.folder("export") / PROFILE
     if profile.is_file():
         kept = promote_profile(profile.read_bytes(), inputs.run.store)

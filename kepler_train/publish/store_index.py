@@ -48,17 +48,45 @@ class PipelineEntry(KeptRecord):
 
 
 class StoreIndex(KeptRecord):
-    """All pipelines of a target, by name."""
+    """All pipelines of a target, by name.
+
+    `changing` are those that somebody is publishing: their entries may be out of date, for good if he was killed.
+    """
 
     schema_version: Literal[1] = 1
     pipelines: dict[str, PipelineEntry] = {}
+    changing: list[str] = []
 
 
 def read_index(target: Target) -> Mapping[str, PipelineEntry]:
     """Return the pipelines of a target: of a bucket as its index has them, of a folder as they are."""
     content = None if isinstance(target.store, FolderStore) else target.store.read(INDEX)
-    found = _walk(target) if content is None else read_record(StoreIndex, content, f"{target.uri}/{INDEX}").pipelines
+    if content is None:
+        return dict(sorted(_walk(target).items()))
+    index = read_record(StoreIndex, content, f"{target.uri}/{INDEX}")
+    found = dict(index.pipelines)
+    for name in index.changing:
+        if entry := _entry_or_warning(target, name):
+            found[name] = entry
     return dict(sorted(found.items()))
+
+
+def expect_change(target: Target, pipeline: str) -> None:
+    """Mark a pipeline in the index as one that is being published, until `index_pipeline` has entered the outcome.
+
+    Whoever reads the index meanwhile, or after the publisher was killed, looks at the pipeline itself.
+    """
+
+    def marked(before: bytes | None) -> bytes | None:
+        if before is None:  # readers look at the pipelines themselves
+            return None
+        index = read_record(StoreIndex, before, f"{target.uri}/{INDEX}")
+        if pipeline in index.changing:
+            return None
+        return index.model_copy(update={"changing": sorted([*index.changing, pipeline])}).model_dump_json().encode()
+
+    target.store.update(INDEX, marked)
+    let_all_read(target, INDEX)
 
 
 def index_pipeline(target: Target, pipeline: str) -> None:
@@ -66,17 +94,18 @@ def index_pipeline(target: Target, pipeline: str) -> None:
 
     def changed(before: bytes | None) -> bytes | None:
         if before is None:
-            entries = _walk(target)
+            entries, changing = _walk(target), []
         else:
-            entries = dict(read_record(StoreIndex, before, f"{target.uri}/{INDEX}").pipelines)
+            index = read_record(StoreIndex, before, f"{target.uri}/{INDEX}")
+            entries, changing = dict(index.pipelines), [name for name in index.changing if name != pipeline]
             entry = _entry(target, pipeline)  # read after the index, so that whoever writes it last has seen all
-            if entries.get(pipeline) == entry:
+            if entries.get(pipeline) == entry and changing == index.changing:
                 return None
             if entry:
                 entries[pipeline] = entry
             else:
                 entries.pop(pipeline, None)
-        return StoreIndex(pipelines=dict(sorted(entries.items()))).model_dump_json().encode()
+        return StoreIndex(pipelines=dict(sorted(entries.items())), changing=changing).model_dump_json().encode()
 
     target.store.update(INDEX, changed)
     let_all_read(target, INDEX)

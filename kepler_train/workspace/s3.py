@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from kepler_train.workspace.store_keys import keys_of
 
 _PIECE = 1 << 20  # bytes read at a time
 _TRIES = 2  # to send a file, or to read a small one to its end
+# An upload takes minutes; its parts are kept, and paid for, until somebody ends it.
+_ABANDONED = timedelta(days=1)
 _MOST_DELETED = 1000  # objects in one request, by the protocol
 
 
@@ -201,6 +204,26 @@ class S3Store:
                 answer = self._client.delete_objects(Bucket=self.bucket, Delete=chosen)
                 for failed in answer.get("Errors", []):
                     raise ValueError(f"An error occurred ({failed['Code']}): {failed['Key']} is not deleted")
+
+    def end_abandoned_uploads(self, prefix: str, age: timedelta = _ABANDONED) -> int:
+        """Remove the parts of uploads below the folder `prefix` that began so long ago; return how many uploads.
+
+        Keys that may not look for them, and servers that do not know the request, leave them as they are.
+        """
+        from botocore.exceptions import ClientError
+
+        ended, oldest = 0, datetime.now(UTC) - age
+        try:
+            pages = self._client.get_paginator("list_multipart_uploads")
+            for page in pages.paginate(Bucket=self.bucket, Prefix=self._key(f"{prefix}/")):
+                for upload in page.get("Uploads", []):
+                    if upload["Initiated"] <= oldest:
+                        place = {"Bucket": self.bucket, "Key": upload["Key"], "UploadId": upload["UploadId"]}
+                        self._client.abort_multipart_upload(**place)
+                        ended += 1
+        except ClientError:
+            return ended
+        return ended
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
