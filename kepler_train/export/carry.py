@@ -53,8 +53,8 @@ def carry_node_types(before: Path, fresh: Path) -> None:
             if (before / folder).is_dir():
                 _copy(before / folder, fresh / folder)
         write_model_tables(fresh)
-        _carry_reports(before, fresh, others)
-        _carry_arguments(before, fresh, others)
+        carry_reports(before, fresh, others)
+        carry_arguments(before, fresh, others)
         _carry_metadata(before, fresh)
         add_type_section(fresh)
 
@@ -112,7 +112,7 @@ def _copy(entry: Path, place: Path) -> None:
         shutil.copyfile(entry, place)
 
 
-def _carry_reports(before: Path, fresh: Path, numbers: set[int]) -> None:
+def carry_reports(before: Path, fresh: Path, numbers: set[int]) -> None:
     """Keep the reports of other node types: their tables of errors, and the page of each as it was trained."""
     (fresh / ERROR_REPORT).mkdir(exist_ok=True)
     for number in numbers:
@@ -125,7 +125,8 @@ def _carry_reports(before: Path, fresh: Path, numbers: set[int]) -> None:
         shutil.copyfile(before / HTML_REPORT, fresh / ERROR_REPORT / f"node_type_{last}.html")
 
 
-def _carry_arguments(before: Path, fresh: Path, numbers: set[int]) -> None:
+def carry_arguments(before: Path, fresh: Path, numbers: set[int]) -> None:
+    """Keep what other node types were trained with."""
     by_type = TrainArguments.read(before).by_type
     earlier = {str(number): by_type[number].model_dump(mode="json") for number in sorted(numbers) if number in by_type}
     arguments = json.loads((fresh / ARGUMENTS).read_text(encoding="utf-8"))

@@ -13,9 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kepler_train.errors import UserError
+from kepler_train.export.arguments import ARGUMENTS
+from kepler_train.export.carry import carry_arguments, carry_reports, read_index
 from kepler_train.export.model_tables import TableRow, own_models, tables_in, write_model_tables
 from kepler_train.export.pictures import TablePictures
 from kepler_train.export.pipeline_metadata import PipelineMetadata
+from kepler_train.export.type_section import add_type_section
 from kepler_train.machine.node_types import NODE_TYPES, NodeTypeIndex
 from kepler_train.models.files import METADATA
 
@@ -25,6 +28,7 @@ def keep_existing(before: Path, fresh: Path) -> None:
 
     Refuse where both have a node type of one number for different machines.
     """
+    others = set(read_index(before).types) - set(read_index(fresh).types)
     _merge_node_types(before, fresh)
     replaced = set(_replaced_models(before, fresh))
     for file in _files(before):
@@ -34,6 +38,7 @@ def keep_existing(before: Path, fresh: Path) -> None:
             shutil.copy2(before / file, target, follow_symlinks=False)
     _merge_tables(before, fresh)
     _remove_pictures(before, fresh)
+    _describe_all_types(before, fresh, others)
     PipelineMetadata.read(fresh).beside(PipelineMetadata.read(before)).write(fresh)
 
 
@@ -116,6 +121,14 @@ def _merge_tables(before: Path, fresh: Path) -> None:
     for table, _ in tables_in(fresh):
         (fresh / f"{table}_model_metadata.csv").unlink()
     write_model_tables(fresh, others)
+
+
+def _describe_all_types(before: Path, fresh: Path, others: set[int]) -> None:
+    """Let the reports of an exported pipeline speak of the node types that stay beside it."""
+    if others and (fresh / ARGUMENTS).is_file() and (fresh / NODE_TYPES).is_file():
+        carry_reports(before, fresh, others)
+        carry_arguments(before, fresh, others)
+        add_type_section(fresh)
 
 
 def _remove_pictures(before: Path, fresh: Path) -> None:

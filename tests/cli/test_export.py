@@ -143,7 +143,17 @@ def test_other_node_types_pipelines_and_files_stay(typed: Typed, tmp_path: Path)
         "0": (16, ["m0"]),
         "1": (32, ["m1"]),
     }
-    assert {report.name for report in (place / "error_report").iterdir()} == {"node_type_0.md", "node_type_1.md"}
+    assert {report.name for report in (place / "error_report").iterdir()} == {
+        "node_type_0.md",
+        "node_type_0.html",
+        "node_type_1.md",
+    }
+    for report in ("README.md", "report.html"):
+        text = (place / report).read_text()
+        assert (text.count("The pipeline has 2 node types"), "cores 16" in text, "cores 32" in text) == (1, True, True)
+    before = state(place)
+    assert typed("-o db", "other")[0] == 0
+    assert state(place) == before
     assert "| [3 models](mine/README.md) |" in (place.parent / "README.md").read_text()
     assert {name: content for name, content in state(place.parent).items() if name in others} == others
     with zipfile.ZipFile(place.with_name("mine.zip")) as archive:

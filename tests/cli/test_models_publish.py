@@ -42,7 +42,7 @@ def train(
 
 
 def shown(kepler_train: Callable[..., Said]) -> dict[str, object]:
-    code, lines, errors = kepler_train(*"models show lab -t store --format json".split())
+    code, lines, errors = kepler_train(*["models", "show", "lab", "-t", "store", "--format", "json"])
     assert code == 0, errors
     return json.loads("\n".join(lines))
 
@@ -50,7 +50,7 @@ def shown(kepler_train: Callable[..., Said]) -> dict[str, object]:
 def test_promote_decides_which_version_is_the_latest(
     kepler_train: Callable[..., Said], train: Callable[[float, int], None]
 ) -> None:
-    publish = "models publish lab -t store --gate-mae 50".split()
+    publish = ["models", "publish", "lab", "-t", "store", "--gate-mae", "50"]
     train(1, 1)
     code, lines, errors = kepler_train(*publish)
     assert code == 0, errors
@@ -69,7 +69,7 @@ def test_promote_decides_which_version_is_the_latest(
 def test_publishing_the_same_models_twice_is_one_version_and_keep_removes_old_ones(
     kepler_train: Callable[..., Said], train: Callable[[float, int], None]
 ) -> None:
-    publish = "models publish lab -t store --gate-mae 50 --promote always --keep 3".split()
+    publish = ["models", "publish", "lab", "-t", "store", "--gate-mae", "50", "--promote", "always", "--keep", "3"]
     for night in range(1, 6):
         train(1, night)
         assert [kepler_train(*publish)[0] for _ in range(2)] == [0, 0]
