@@ -47,7 +47,6 @@ class BucketTarget:
                 raise
         for file in last:
             send(file)
-        self.store.end_abandoned_uploads(pipeline)
         return f"{self.uri}/{place}"
 
     def latest(self, pipeline: str) -> str:
@@ -73,6 +72,10 @@ class BucketTarget:
     def remove(self, pipeline: str, version: str) -> None:
         """Delete every object of a version."""
         self.store.delete_all(self.store.sizes(f"{pipeline}/{version}"))
+
+    def tidy(self, pipeline: str) -> None:
+        """Remove the parts of uploads that were killed long ago: no listing shows them, and they cost."""
+        self.store.end_abandoned_uploads(pipeline)
 
     def _version_in(self, pointer: bytes | None, pipeline: str) -> str:
         if not pointer:

@@ -82,6 +82,9 @@ class FolderTarget:
         with self.store.scratch() as scratch, _writing(place.parent), suppress(FileNotFoundError):
             place.rename(scratch / version)
 
+    def tidy(self, pipeline: str) -> None:
+        """Leave a folder as it is: the next scratch folder takes those of killed publishers away."""
+
     def _version_of(self, link: Path) -> str:
         """Return the version that a link names; empty without a link."""
         if not link.is_symlink():

@@ -34,6 +34,7 @@ def publish_and_list(
     say(f"publish: latest of {spec.pipeline} is {published.latest or 'no version'}")
     for name in prune(target, spec.pipeline, spec.keep):
         say(f"publish: removed {name}, as keep is {spec.keep}")
+    target.tidy(spec.pipeline)
     try:
         index_pipeline(target, spec.pipeline)
         list_pipeline(target.uri, spec.pipeline)

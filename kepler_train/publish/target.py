@@ -39,6 +39,9 @@ class Target(Protocol):
     def remove(self, pipeline: str, version: str) -> None:
         """Remove the files of a version."""
 
+    def tidy(self, pipeline: str) -> None:
+        """Remove what publishers of a pipeline that were killed long ago have left."""
+
 
 def unless_older(version: str) -> Choose:
     """Return the choice of a version unless `latest` is of a newer window."""

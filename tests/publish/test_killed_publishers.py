@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from published_pipelines import pipeline, published, window
 from publishing import Publishing
 
@@ -38,7 +39,7 @@ def test_parts_of_an_upload_that_was_killed_long_ago_are_removed(publishing: Pub
     target = open_target(publishing.new())
     published(target, tmp_path, "lab", 1)
     if not isinstance(target, BucketTarget):
-        return  # a folder has no parts
+        pytest.skip("a folder has no parts of uploads")
     store = target.store
     for name in ("lab/20261102T020000Z-1/large", "other/large"):
         place = {"Bucket": store.bucket, "Key": store._key(name)}
